@@ -1,0 +1,154 @@
+package import EventLoops
+package import HTTPMessages
+package import TLSTransport
+
+/// Push connections to one origin for one credential: up to four HTTP/2 connections that stay open.
+///
+/// All state lives on one loop; `@unchecked Sendable` rests on that.
+package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
+    package static let connectionCountMax = 4
+    package static let streamCountMaxPerConnection = 1000
+
+    private let origin: HTTPURL
+    private let tls: TLSContext?
+    private let loop: EventLoop
+    private let requestTimeout: Duration
+    private var sessions: [HTTP2Session] = []
+    private var connectingCount = 0
+    private var waiting: [HTTP2Exchange] = []
+    private var nextWaiting = 0
+    private var sweeper: LoopTimer?
+    private var isClosed = false
+
+    /// - Parameter origin: https, or http for a server that takes HTTP/2 in clear with prior knowledge.
+    package init(origin: HTTPURL, tls: TLSContext?, requestTimeout: Duration = .seconds(20), on loop: EventLoop) {
+        self.origin = origin
+        self.tls = origin.scheme == "https" ? tls : nil
+        self.requestTimeout = requestTimeout
+        self.loop = loop
+    }
+
+    /// Sends all requests, as many at a time as the server allows, and returns one result for each, in order.
+    package func send(_ requests: [HTTP2Request]) async -> [HTTP2Result] {
+        if requests.isEmpty { return [] }
+        return await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                let batch = Batch(count: requests.count, continuation)
+                if sweeper == nil {
+                    sweeper = LoopTimer(on: loop, after: .seconds(1), every: .seconds(1)) { [weak self] in self?.sweep() }
+                }
+                for (index, request) in requests.enumerated() {
+                    waiting.append(HTTP2Exchange(request, timeout: requestTimeout) { batch.set(index, $0) })
+                }
+                pump()
+            }
+        }
+    }
+
+    /// Ends the connections, after what is under way.
+    package func close() {
+        loop.execute { [self] in
+            isClosed = true
+            sweeper?.cancel()
+            sweeper = nil
+            for session in sessions { session.close() }
+            failWaiting(OutboundError(.unreachable, "the sender is closed"))
+        }
+    }
+
+    private func sweep() {
+        let now = loop.nowMilliseconds
+        for session in sessions { session.sweep(now: now) }
+    }
+
+    private var waitingCount: Int { waiting.count - nextWaiting }
+
+    private func pump() {
+        while waitingCount > 0, let session = sessions.max(by: { $0.capacity < $1.capacity }), session.capacity > 0 {
+            let exchange = waiting[nextWaiting]
+            nextWaiting += 1
+            session.start(exchange)
+        }
+        if nextWaiting == waiting.count {
+            waiting = []
+            nextWaiting = 0
+        }
+        // One connection first; more only while requests wait that the ready ones have no room for.
+        if waitingCount > 0, connectingCount == 0, sessions.count < Self.connectionCountMax { connect() }
+    }
+
+    private func connect() {
+        guard !isClosed else { return failWaiting(OutboundError(.unreachable, "the sender is closed")) }
+        connectingCount += 1
+        let session = HTTP2Session(owner: self, scheme: origin.scheme, authority: origin.authority)
+        let carried = LoopBound(session)
+        Task(executorPreference: loop) { [self] in
+            do {
+                try await loop.connect(
+                    host: origin.host, port: origin.port, tls: tls, handler: { carried.value },
+                    attach: { _, connection in carried.value.attach(connection) })
+                loop.execute { [self] in sessions.append(carried.value) }
+            } catch {
+                let reason = String(describing: error)
+                loop.execute { [self] in
+                    connectingCount -= 1
+                    failWaiting(OutboundError(.unreachable, "cannot connect to \(origin.origin): \(reason)"))
+                }
+            }
+        }
+    }
+
+    private func failWaiting(_ error: OutboundError) {
+        let failed = waiting[nextWaiting...]
+        waiting = []
+        nextWaiting = 0
+        for exchange in failed { exchange.fail(error.kind, error.description) }
+    }
+
+    func sessionCanTakeMore(_ session: HTTP2Session) {
+        if !session.hasReportedReady {
+            session.hasReportedReady = true
+            connectingCount -= 1
+        }
+        pump()
+    }
+
+    func sessionEnded(_ session: HTTP2Session, unsent: [HTTP2Exchange], reason: StreamCloseReason, wasUsable: Bool) {
+        sessions.removeAll { $0 === session }
+        if !session.hasReportedReady {
+            session.hasReportedReady = true
+            connectingCount -= 1
+        }
+        for exchange in unsent { exchange.rewind() }
+        waiting.append(contentsOf: unsent)
+        if !wasUsable, sessions.isEmpty {
+            failWaiting(OutboundError(.unreachable, "no HTTP/2 connection to \(origin.origin): \(reason)"))
+        }
+        pump()
+    }
+}
+
+/// Gathers the results of one call. Loop-confined.
+private final class Batch {
+    private var results: [HTTP2Result?]
+    private var left: Int
+    private let continuation: CheckedContinuation<[HTTP2Result], Never>
+
+    init(count: Int, _ continuation: CheckedContinuation<[HTTP2Result], Never>) {
+        results = Array(repeating: nil, count: count)
+        left = count
+        self.continuation = continuation
+    }
+
+    func set(_ index: Int, _ result: HTTP2Result) {
+        results[index] = result
+        left -= 1
+        if left == 0 { continuation.resume(returning: results.compactMap { $0 }) }
+    }
+}
+
+/// Carries something that belongs to a loop through code that runs elsewhere and does not touch it.
+private struct LoopBound<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,27 @@
+import CTidingsCurl
+package import EventLoops
+package import HTTPMessages
+
+/// Everyday requests over libcurl: tokens, REST, WNS. HTTP/1.1 or HTTP/2 as the server offers; no redirects, since
+/// a redirect could carry a credential to another host.
+package final class HTTPClient: Sendable {
+    private let engine: CurlEngine
+    private let trust: OutboundTrust
+    private let userAgent: String
+
+    package init(trust: OutboundTrust = OutboundTrust(), userAgent: String = "tidings", loop: EventLoop? = nil) {
+        engine = CurlEngine(on: loop ?? EventLoopGroup.shared.next())
+        self.trust = trust
+        self.userAgent = userAgent
+    }
+
+    /// Sends a request and returns the whole answer.
+    /// - Throws: ``OutboundError`` when no answer came.
+    package func send(_ request: OutboundRequest) async throws -> HTTPAnswer {
+        try await withCheckedThrowingContinuation { continuation in
+            let transfer = CurlTransfer(
+                request, authorityFile: trust.authorityFiles[request.url.origin], userAgent: userAgent, continuation)
+            engine.start(transfer)
+        }
+    }
+}

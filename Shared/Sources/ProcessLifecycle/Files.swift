@@ -1,0 +1,97 @@
+package import Glibc
+
+/// Whole small files: keys, certificates, device state.
+package enum Files {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+        /// The errno of the call that failed.
+        package let code: Int32
+
+        init(_ action: String, _ path: String, _ code: Int32) {
+            description = "Cannot \(action) \(path): \(String(cString: strerror(code)))"
+            self.code = code
+        }
+    }
+
+    /// The bytes of a file; nil when it does not exist.
+    package static func read(_ path: String, byteCountMax: Int = 16 << 20) throws(Failure) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        if file < 0 {
+            if errno == ENOENT { return nil }
+            throw Failure("open", path, errno)
+        }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = Glibc.read(file, &buffer, buffer.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw Failure("read", path, errno)
+            }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+            guard bytes.count <= byteCountMax else { throw Failure("read", path, EFBIG) }
+        }
+    }
+
+    /// Replaces a file so that a crash leaves either the old or the new content: write beside it, flush, rename,
+    /// flush the folder.
+    package static func replace(_ path: String, with bytes: [UInt8], mode: mode_t = 0o600) throws(Failure) {
+        let temporary = path + ".new"
+        let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        guard file >= 0 else { throw Failure("write", temporary, errno) }
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                let code = errno
+                close(file)
+                throw Failure("write", temporary, code)
+            }
+            written += count
+        }
+        let flushed = fdatasync(file)
+        let code = errno
+        close(file)
+        guard flushed == 0 else { throw Failure("flush", temporary, code) }
+        guard rename(temporary, path) == 0 else { throw Failure("rename", temporary, errno) }
+        let parent = path.split(separator: "/").dropLast().joined(separator: "/")
+        let folder = open(path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if folder >= 0 {
+            fsync(folder)
+            close(folder)
+        }
+    }
+
+    package static func remove(_ path: String) { unlink(path) }
+
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Removes a folder with everything in it. Used for scratch folders.
+    package static func removeTree(_ path: String) {
+        guard let folder = opendir(path) else {
+            unlink(path)
+            return
+        }
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name == "." || name == ".." { continue }
+            var status = stat()
+            let child = path + "/" + name
+            if lstat(child, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { removeTree(child) } else { unlink(child) }
+        }
+        closedir(folder)
+        rmdir(path)
+    }
+
+    /// A fresh folder below the system's folder for temporary files.
+    package static func makeScratchFolder(_ prefix: String) throws(Failure) -> String {
+        var template = Array(((environment("TMPDIR") ?? "/tmp") + "/\(prefix).XXXXXX").utf8CString)
+        guard mkdtemp(&template) != nil else { throw Failure("make a folder like", prefix, errno) }
+        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,57 @@
+import Glibc
+
+/// The folder that holds everything a process keeps: mode 0700, locked by one process at a time.
+package final class StateFolder: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    package let path: String
+    /// Held open, so that the lock lasts as long as this object.
+    private let lock: Int32
+
+    /// Makes the folder, and its parents, and takes the lock.
+    package init(path: String) throws(Failure) {
+        self.path = path
+        try Self.makeFolder(path)
+        let lockPath = path + "/lock"
+        lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw Failure(description: "Cannot open \(lockPath): \(String(cString: strerror(errno)))") }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            close(lock)
+            throw Failure(description: "The state folder \(path) is in use by another process (its lock file is held)")
+        }
+    }
+
+    deinit { close(lock) }
+
+    /// A folder below the state folder, made when needed.
+    package func folder(_ name: String) throws(Failure) -> String {
+        try Self.makeFolder(path + "/" + name)
+        return path + "/" + name
+    }
+
+    package static func makeFolder(_ path: String) throws(Failure) {
+        var partial = path.hasPrefix("/") ? "" : "."
+        for component in path.split(separator: "/") {
+            partial += "/" + component
+            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
+                throw Failure(description: "Cannot make the folder \(partial): \(String(cString: strerror(errno)))")
+            }
+        }
+    }
+
+    /// `$STATE_DIRECTORY` (set by systemd), else `$XDG_STATE_HOME/<name>`, else `~/.local/state/<name>`.
+    package static func defaultPath(_ name: String) -> String {
+        if let path = environment("STATE_DIRECTORY") { return path }
+        if let path = environment("XDG_STATE_HOME") { return path + "/" + name }
+        return (environment("HOME") ?? ".") + "/.local/state/" + name
+    }
+}
+
+/// The value of an environment variable; nil when unset or empty.
+package func environment(_ name: String) -> String? {
+    guard let raw = getenv(name) else { return nil }
+    let value = String(cString: raw)
+    return value.isEmpty ? nil : value
+}

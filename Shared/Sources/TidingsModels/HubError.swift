@@ -1,0 +1,48 @@
+/// A refusal or failure at the hub or the app back end.
+public struct HubError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What a caller can act on. ``httpStatus`` maps it once.
+    public enum Code: String, Sendable, CaseIterable {
+        /// The request is wrong; sending it again does not help.
+        case badRequest, unauthorized, forbidden, notFound, methodNotAllowed, conflict, gone, preconditionFailed
+        /// A size or rate limit.
+        case tooLarge, throttled
+        /// Ours or a peer's fault.
+        case unavailable, badGateway, internalError
+    }
+
+    /// The class of the error.
+    public let code: Code
+    /// What was seen and what is allowed, for people. Never holds a secret.
+    public let message: String
+    /// When to come back, if the error is temporary.
+    public let retryAfter: Duration?
+
+    /// An error with its text.
+    public init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfter = retryAfter
+    }
+
+    /// The HTTP status of the code.
+    public var httpStatus: Int {
+        switch code {
+        case .badRequest: 400
+        case .unauthorized: 401
+        case .forbidden: 403
+        case .notFound: 404
+        case .methodNotAllowed: 405
+        case .conflict: 409
+        case .gone: 410
+        case .preconditionFailed: 412
+        case .tooLarge: 413
+        case .throttled: 429
+        case .internalError: 500
+        case .badGateway: 502
+        case .unavailable: 503
+        }
+    }
+
+    /// The code and the text.
+    public var description: String { "\(code.rawValue): \(message)" }
+}
