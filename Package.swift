@@ -83,6 +83,7 @@ let package = Package(
             "AppBackend", in: .backend,
             [
                 "HubAPI", "HubClient", "HTTPServing", "SQLiteStorage", "PushCredentials", "TidingsModels", "JSONBytes",
+                "XMLBytes", "ProcessLifecycle",
                 "HTTPMessages", "PushTelemetry",
             ]),
         library(
@@ -94,8 +95,8 @@ let package = Package(
         library(
             "PlatformSenders", in: .backend,
             [
-                "HubCore", "TidingsModels", "OutboundHTTP", "PushCredentials", "JSONBytes", "XMLBytes", "HTTPMessages",
-                "PushTelemetry",
+                "HubCore", "HubAPI", "TidingsModels", "OutboundHTTP", "PushCredentials", "JSONBytes", "XMLBytes",
+                "HTTPMessages", "PushTelemetry",
             ]),
         library(
             "PushGateway", in: .backend,
@@ -130,6 +131,7 @@ let package = Package(
             "DeviceDaemon", in: .client,
             [
                 "BackendClient", "GatewayConnection", "HubClient", "HubAPI", "DeviceLink", "TidingsModels", "JSONBytes",
+                "SQLiteStorage",
                 "XMLBytes", "HTTPMessages", "EventLoops", "TLSTransport", "OutboundHTTP", "PushCredentials",
                 "PushTelemetry", "ProcessLifecycle",
             ]),

@@ -1,1 +1,3 @@
-print("")
+import TidingsBackend
+
+await TidingsCommand.main()

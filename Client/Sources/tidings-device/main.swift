@@ -1,1 +1,3 @@
-print("")
+import DeviceDaemon
+
+await DeviceCommand.main()

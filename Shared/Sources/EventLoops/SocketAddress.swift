@@ -129,3 +129,8 @@ private func lookupEnded(
     }
     pending.continuation.resume(returning: addresses)
 }
+
+package enum Sockets {
+    /// A descriptor that is not blocking, or a negative errno.
+    package static func accept(_ listener: Int32) -> Int32 { tidings_uv_accept(listener) }
+}

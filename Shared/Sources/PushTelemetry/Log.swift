@@ -1,5 +1,5 @@
-package import JSONBytes
 import Glibc
+import JSONBytes
 import Synchronization
 import TidingsModels
 
@@ -19,18 +19,18 @@ package struct Log: Sendable {
     /// The same sink under another service name.
     package func named(_ service: String) -> Log { Log(service, to: sink) }
 
-    package func info(_ event: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) { write(.info, event, fields) }
-    package func warning(_ event: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) { write(.warning, event, fields) }
-    package func error(_ event: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) { write(.error, event, fields) }
-    package func debug(_ event: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) { write(.debug, event, fields) }
+    package func info(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.info, event, fields) }
+    package func warning(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.warning, event, fields) }
+    package func error(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.error, event, fields) }
+    package func debug(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.debug, event, fields) }
 
-    private func write(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, JSONValue>) {
+    private func write(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, LogValue>) {
         guard sink.takes(level) else { return }
         var object = JSONObject([
             "time": .string(Self.now.description), "level": .string(level.rawValue), "service": .string(service),
             "event": .string(event),
         ])
-        for (name, value) in fields { object[name] = value }
+        for (name, value) in fields { object[name] = value.json }
         var line = JSONValue.object(object).serialized()
         line.append(0x0A)
         sink.write(line)
@@ -40,6 +40,25 @@ package struct Log: Sendable {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}
+
+/// A value in a log line.
+package enum LogValue: Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
+    case string(String)
+    case number(Int)
+    case bool(Bool)
+
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(integerLiteral value: Int) { self = .number(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+
+    fileprivate var json: JSONValue {
+        switch self {
+        case .string(let text): .string(text)
+        case .number(let value): .number(value)
+        case .bool(let value): .bool(value)
+        }
     }
 }
 

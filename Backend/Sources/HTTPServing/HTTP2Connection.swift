@@ -1,0 +1,421 @@
+import CTidingsNGHTTP2
+import EventLoops
+import HTTPMessages
+import PushTelemetry
+import TLSTransport
+
+/// HTTP/2 on a connection (RFC 9113): owns the nghttp2 session. Loop-confined.
+final class HTTP2Connection: @unchecked Sendable {
+    private unowned let connection: ServerConnection
+    private let stream: StreamConnection
+    fileprivate let limits: ServerLimits
+    private var session: OpaquePointer?
+    private var streams: [Int32: HTTP2Stream] = [:]
+    /// Requests whose head arrived in this read; their handlers start after nghttp2 returned.
+    private var arrived: [HTTP2Stream] = []
+    private var isSendScheduled = false
+    private var isDraining = false
+    /// Response bytes queued on the socket before nghttp2 is asked for more.
+    private static let outputByteCountMax = 256 << 10
+
+    init(_ connection: ServerConnection) {
+        self.connection = connection
+        stream = connection.stream
+        limits = connection.context.limits
+        var option: OpaquePointer?
+        nghttp2_option_new(&option)
+        nghttp2_option_set_no_auto_window_update(option, 1)
+        nghttp2_option_set_max_send_header_block_length(option, 64 << 10)
+        // The session is deleted with this object, so the pointer is good for as long as nghttp2 has it.
+        nghttp2_session_server_new2(&session, serverCallbacks, Unmanaged.passUnretained(self).toOpaque(), option)
+        nghttp2_option_del(option)
+        var settings = [
+            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streamCountMax),
+            entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.bodyBufferByteCountMax),
+            entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.headByteCountMax),
+        ]
+        nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), &settings, settings.count)
+        nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, 4 << 20)
+        setDeadline()
+        scheduleSend()
+    }
+
+    deinit { nghttp2_session_del(session) }
+
+    private func entry(_ id: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
+        nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: UInt32(clamping: value))
+    }
+
+    func receive(_ bytes: Span<UInt8>) {
+        guard let session else { return }
+        let count = bytes.withUnsafeBufferPointer { nghttp2_session_mem_recv(session, $0.baseAddress, $0.count) }
+        guard count >= 0 else {
+            connection.context.events.refused(400, "HTTP/2: \(String(cString: nghttp2_strerror(Int32(count))))")
+            sendNow()
+            return stream.closeWhenDrained()
+        }
+        let started = arrived
+        arrived.removeAll(keepingCapacity: true)
+        for item in started { start(item) }
+        setDeadline()
+        scheduleSend()
+    }
+
+    func drained() { sendNow() }
+
+    func closed() {
+        for item in streams.values { item.body.fail() }
+        streams.removeAll()
+    }
+
+    func drain() {
+        guard !isDraining, let session else { return }
+        isDraining = true
+        // A notice first, so that requests already on their way are still taken; the final GOAWAY follows when the
+        // client has had a round trip (RFC 9113 section 6.8).
+        nghttp2_submit_shutdown_notice(session)
+        scheduleSend()
+        let timer = Carried(self)
+        _ = LoopTimer(on: stream.loop, after: .milliseconds(100)) {
+            guard let session = timer.value.session, !timer.value.stream.isClosed else { return }
+            nghttp2_submit_goaway(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
+                NGHTTP2_NO_ERROR.rawValue, nil, 0)
+            timer.value.scheduleSend()
+        }
+    }
+
+    private func setDeadline() {
+        let timeout = streams.isEmpty ? limits.idleTimeout : max(limits.bodyTimeout, .seconds(60))
+        stream.deadline = stream.loop.nowMilliseconds + timeout.wholeMilliseconds
+    }
+
+    // MARK: nghttp2 events
+
+    fileprivate func began(_ id: Int32) {
+        let loop = stream.loop
+        streams[id] = HTTP2Stream(id: id) { [weak self] in loop.execute { [weak self] in self?.bodyWanted(id) } }
+    }
+
+    fileprivate func received(_ id: Int32, _ name: String, _ value: String) {
+        streams[id]?.add(name, value, limits: limits)
+    }
+
+    fileprivate func headEnded(_ id: Int32) {
+        guard let item = streams[id], !item.isHeadComplete else { return }
+        item.isHeadComplete = true
+        arrived.append(item)
+    }
+
+    fileprivate func received(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
+        guard let item = streams[id] else { return }
+        if item.isAnswered {
+            consume(id, bytes.count)
+        } else {
+            item.unconsumed += bytes.count
+            item.body.feed(Array(bytes), isLast: false)
+        }
+    }
+
+    fileprivate func inputEnded(_ id: Int32) { streams[id]?.body.feed([], isLast: true) }
+
+    fileprivate func streamClosed(_ id: Int32) {
+        guard let item = streams.removeValue(forKey: id) else { return }
+        item.body.fail()
+        item.isClosed = true
+        if isDraining, streams.isEmpty { scheduleSend() }
+    }
+
+    fileprivate func responseStream(_ id: Int32) -> HTTP2Stream? { streams[id] }
+
+    /// The handler takes bytes: the peer may send as many more.
+    private func bodyWanted(_ id: Int32) {
+        guard let item = streams[id] else { return }
+        let count = item.unconsumed - item.body.bufferedByteCount
+        if count > 0 {
+            item.unconsumed -= count
+            consume(id, count)
+        }
+        if item.mustContinue, !item.isAnswered {
+            item.mustContinue = false
+            withPairs([(":status", "100")]) { pairs, count in
+                nghttp2_submit_headers(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, nil, pairs, count, nil)
+            }
+            scheduleSend()
+        }
+    }
+
+    private func consume(_ id: Int32, _ count: Int) {
+        guard let session else { return }
+        nghttp2_session_consume(session, id, count)
+        scheduleSend()
+    }
+
+    private func start(_ item: HTTP2Stream) {
+        connection.context.events.counters.add("http_requests_total")
+        let head: HTTPRequestHead
+        do throws(HTTPParseError) { head = try item.head(scheme: connection.scheme) } catch {
+            connection.context.events.refused(error.status.code, error.reason)
+            return respond(
+                HTTPResponse(
+                    error.status, ["Content-Type": "text/plain; charset=utf-8"],
+                    text: "\(error.status.reasonPhrase): \(error.reason).\n"), to: item)
+        }
+        let loop = stream.loop
+        connection.handle(HTTPRequest(head: head, body: item.body)) { [weak self, weak item] response in
+            guard loop.isCurrent else {
+                loop.execute { [weak self, weak item] in
+                    if let self, let item { self.respond(response, to: item) }
+                }
+                return
+            }
+            if let self, let item { self.respond(response, to: item) }
+        }
+    }
+
+    private func respond(_ response: HTTPResponse, to item: HTTP2Stream) {
+        guard !item.isAnswered, !item.isClosed, let session else { return }
+        item.isAnswered = true
+        if item.unconsumed > 0 {
+            consume(item.id, item.unconsumed)
+            item.unconsumed = 0
+        }
+        var fields = [(":status", String(response.status.code)), ("date", connection.context.events.httpDate())]
+        for line in response.fields.lines { fields.append((line.name.lowercased(), line.value)) }
+        let mayHaveBody = item.method != "HEAD" && response.status.code != 204 && response.status.code != 304
+        switch response.body {
+        case .bytes(let bytes):
+            if response.status.code != 204 { fields.append(("content-length", String(bytes.count))) }
+            item.output = mayHaveBody ? bytes : []
+            item.isOutputComplete = true
+        case .stream(let byteCount, let next):
+            if let byteCount { fields.append(("content-length", String(byteCount))) }
+            if mayHaveBody { item.nextPiece = next } else { item.isOutputComplete = true }
+        }
+        // Without a body END_STREAM sits on HEADERS; an empty DATA frame would break aioapns.
+        let hasBody = !item.output.isEmpty || item.nextPiece != nil
+        var provider = nghttp2_data_provider()
+        provider.read_callback = readResponseBody
+        let code = withPairs(fields) { pairs, count in
+            if hasBody { return nghttp2_submit_response(session, item.id, pairs, count, &provider) }
+            return nghttp2_submit_response(session, item.id, pairs, count, nil)
+        }
+        if code != 0 { nghttp2_submit_rst_stream(session, 0, item.id, NGHTTP2_INTERNAL_ERROR.rawValue) }
+        if item.nextPiece != nil { fetchPiece(item) }
+        setDeadline()
+        scheduleSend()
+    }
+
+    /// Keeps one piece ahead, so that the last DATA frame with bytes is known to be the last one.
+    fileprivate func fetchPiece(_ item: HTTP2Stream) {
+        guard let next = item.nextPiece, !item.isFetching else { return }
+        item.isFetching = true
+        let take: @Sendable (Result<[UInt8]?, any Error>) -> Void = { [weak self, weak item] result in
+            guard let self, let item, !item.isClosed else { return }
+            item.isFetching = false
+            switch result {
+            case .success(let bytes?):
+                item.ahead = bytes
+                item.rotate()
+            case .success(nil):
+                item.isOutputComplete = true
+                item.nextPiece = nil
+                item.rotate()
+            case .failure:
+                if let session = self.session {
+                    nghttp2_submit_rst_stream(session, 0, item.id, NGHTTP2_INTERNAL_ERROR.rawValue)
+                }
+            }
+            if item.nextPiece != nil, item.ahead == nil { self.fetchPiece(item) }
+            if let session = self.session { nghttp2_session_resume_data(session, item.id) }
+            self.scheduleSend()
+        }
+        let loop = stream.loop
+        Task.immediate(executorPreference: loop) {
+            let result: Result<[UInt8]?, any Error>
+            do { result = .success(try await next()) } catch { result = .failure(error) }
+            let final = result
+            if loop.isCurrent { take(final) } else { loop.execute { take(final) } }
+        }
+    }
+
+    @discardableResult
+    private func withPairs(_ fields: [(String, String)], _ body: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
+        var bytes: [UInt8] = []
+        for (name, value) in fields {
+            bytes += name.utf8
+            bytes += value.utf8
+        }
+        return bytes.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return -1 }
+            var offset = 0
+            let pairs = fields.map { name, value in
+                defer { offset += name.utf8.count + value.utf8.count }
+                return nghttp2_nv(
+                    name: base + offset, value: base + offset + name.utf8.count, namelen: name.utf8.count,
+                    valuelen: value.utf8.count, flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue))
+            }
+            return pairs.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
+        }
+    }
+
+    private func scheduleSend() {
+        guard !isSendScheduled else { return }
+        isSendScheduled = true
+        stream.loop.atTurnEnd { [self] in
+            isSendScheduled = false
+            sendNow()
+        }
+    }
+
+    private func sendNow() {
+        guard let session, !stream.isClosed else { return }
+        while stream.pendingByteCount < Self.outputByteCountMax {
+            var bytes: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &bytes)
+            guard count > 0, let bytes else { break }
+            stream.write(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+        if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 { stream.closeWhenDrained() }
+    }
+}
+
+/// One request and its response on an HTTP/2 connection. Loop-confined; `@unchecked Sendable` lets a task carry it.
+final class HTTP2Stream: @unchecked Sendable {
+    let id: Int32
+    let body: RequestBody
+    private(set) var method = ""
+    private var path = ""
+    private var authority = ""
+    private var fields: HTTPFields = [:]
+    private var fieldByteCount = 0
+    private var refusal: HTTPParseError?
+    var isHeadComplete = false
+    var isAnswered = false
+    var isClosed = false
+    var mustContinue = false
+    /// Body bytes that flow control still counts as ours.
+    var unconsumed = 0
+
+    var output: [UInt8] = []
+    var outputStart = 0
+    var ahead: [UInt8]?
+    var isOutputComplete = false
+    var nextPiece: (@Sendable () async throws -> [UInt8]?)?
+    var isFetching = false
+
+    init(id: Int32, onDemand: @escaping @Sendable () -> Void) {
+        self.id = id
+        body = RequestBody(declaredByteCount: nil, onDemand: onDemand)
+    }
+
+    func add(_ name: String, _ value: String, limits: ServerLimits) {
+        fieldByteCount += name.utf8.count + value.utf8.count + 32
+        guard fieldByteCount <= limits.headByteCountMax, fields.lines.count < limits.fieldCountMax else {
+            refusal = refusal ?? HTTPParseError(431, "the header fields are too many or too long")
+            return
+        }
+        switch name {
+        case ":method": method = value
+        case ":path": path = value
+        case ":authority": authority = value
+        case ":scheme": break
+        default:
+            if name == "expect", ASCII.equalIgnoringCase(value.utf8, "100-continue".utf8) { mustContinue = true }
+            if name == "host", authority.isEmpty { authority = value }
+            fields.append(name, value)
+        }
+        if path.utf8.count > limits.targetByteCountMax {
+            refusal = refusal ?? HTTPParseError(414, "the target is longer than \(limits.targetByteCountMax) bytes")
+        }
+    }
+
+    func head(scheme: String) throws(HTTPParseError) -> HTTPRequestHead {
+        if let refusal { throw refusal }
+        guard let target = RequestTarget(path == "*" ? "/" : path) else {
+            throw HTTPParseError(400, "the path is not in origin form, or holds a broken percent-encoding")
+        }
+        return HTTPRequestHead(
+            method: method, target: target, fields: fields, version: .http2, scheme: scheme, authority: authority)
+    }
+
+    /// Moves the piece ahead into the output once the output is used up.
+    func rotate() {
+        if outputStart == output.count, let piece = ahead {
+            output = piece
+            outputStart = 0
+            ahead = nil
+        }
+    }
+}
+
+private func readResponseBody(
+    _ session: OpaquePointer?, _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ capacity: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let buffer, let flags, let owner = http2Connection(context), let item = owner.responseStream(stream) else {
+        return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+    }
+    item.rotate()
+    let left = item.output.count - item.outputStart
+    // Hold back until it is known whether more follows.
+    if left == 0 && !item.isOutputComplete || (!item.isOutputComplete && item.ahead == nil) {
+        owner.fetchPiece(item)
+        if !(item.isOutputComplete || item.ahead != nil) { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
+    }
+    let count = min(capacity, item.output.count - item.outputStart)
+    for index in 0..<count { buffer[index] = item.output[item.outputStart + index] }
+    item.outputStart += count
+    item.rotate()
+    if item.isOutputComplete, item.ahead == nil, item.outputStart == item.output.count {
+        flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+    }
+    return count
+}
+
+private func http2Connection(_ context: UnsafeMutableRawPointer?) -> HTTP2Connection? {
+    context.map { Unmanaged<HTTP2Connection>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// Made once, only read afterwards.
+private nonisolated(unsafe) let serverCallbacks: OpaquePointer? = {
+    var callbacks: OpaquePointer?
+    nghttp2_session_callbacks_new(&callbacks)
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
+        guard let frame, tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else { return 0 }
+        http2Connection(context)?.began(tidings_h2_frame_stream(frame))
+        return 0
+    }
+    nghttp2_session_callbacks_set_on_header_callback(callbacks) { _, frame, name, nameCount, value, valueCount, _, context in
+        guard let frame, let name, let value else { return 0 }
+        guard let text = String(validating: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self) else {
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        }
+        http2Connection(context)?.received(
+            tidings_h2_frame_stream(frame),
+            String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self), text)
+        return 0
+    }
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
+        guard let frame, let owner = http2Connection(context) else { return 0 }
+        let type = UInt32(tidings_h2_frame_type(frame))
+        let id = tidings_h2_frame_stream(frame)
+        if type == NGHTTP2_HEADERS.rawValue { owner.headEnded(id) }
+        if type == NGHTTP2_HEADERS.rawValue || type == NGHTTP2_DATA.rawValue,
+            tidings_h2_frame_flags(frame) & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+        {
+            owner.inputEnded(id)
+        }
+        return 0
+    }
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, stream, bytes, count, context in
+        http2Connection(context)?.received(stream, UnsafeRawBufferPointer(start: bytes, count: count))
+        return 0
+    }
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, _, context in
+        http2Connection(context)?.streamClosed(stream)
+        return 0
+    }
+    return callbacks
+}()

@@ -1,0 +1,179 @@
+import EventLoops
+import HTTPMessages
+import PushTelemetry
+import TLSTransport
+import WebSocketFraming
+
+/// What the protocols on a connection need from the server. Loop-confined like them.
+struct ServerContext: Sendable {
+    let limits: ServerLimits
+    let handler: HTTPHandler
+    let events: ServerEvents
+}
+
+/// One accepted connection: finds out which protocol it speaks and hands bytes to it.
+///
+/// Loop-confined; `@unchecked Sendable` lets a handler's task carry it back to the loop.
+final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
+    let stream: StreamConnection
+    let context: ServerContext
+    private unowned let owner: ServerLoop
+    private enum Mode {
+        case undecided([UInt8])
+        case http1(HTTP1Connection)
+        case http2(HTTP2Connection)
+        case webSocket(WebSocketConnection)
+    }
+    private var mode = Mode.undecided([])
+
+    /// The client connection preface (RFC 9113 section 3.4).
+    private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+    init(stream: StreamConnection, context: ServerContext, owner: ServerLoop) {
+        self.stream = stream
+        self.context = context
+        self.owner = owner
+        stream.deadline = stream.loop.nowMilliseconds + context.limits.headTimeout.wholeMilliseconds
+    }
+
+    var scheme: String { stream.isEncrypted ? "https" : "http" }
+
+    func streamOpened(applicationProtocol: String?) {
+        switch applicationProtocol {
+        case "h2": mode = .http2(HTTP2Connection(self))
+        case "http/1.1": mode = .http1(HTTP1Connection(self))
+        default: break
+        }
+    }
+
+    func streamReceived(_ bytes: Span<UInt8>) {
+        switch mode {
+        case .undecided(var seen):
+            for index in bytes.indices { seen.append(bytes[index]) }
+            // Without ALPN the first bytes tell: aioapns offers none and begins with the preface.
+            if seen.count < Self.preface.count, Self.preface.starts(with: seen) {
+                mode = .undecided(seen)
+                return
+            }
+            if seen.starts(with: Self.preface) {
+                mode = .http2(HTTP2Connection(self))
+            } else {
+                mode = .http1(HTTP1Connection(self))
+            }
+            let span = seen.span
+            forward(span)
+        default: forward(bytes)
+        }
+    }
+
+    private func forward(_ bytes: Span<UInt8>) {
+        switch mode {
+        case .undecided: break
+        case .http1(let connection): connection.receive(bytes)
+        case .http2(let connection): connection.receive(bytes)
+        case .webSocket(let connection): connection.receive(bytes)
+        }
+    }
+
+    func streamEnded() {
+        switch mode {
+        case .undecided: stream.close(.ended)
+        case .http1(let connection): connection.inputEnded()
+        case .http2, .webSocket: stream.close(.ended)
+        }
+    }
+
+    func streamDrained() {
+        switch mode {
+        case .undecided: break
+        case .http1(let connection): connection.drained()
+        case .http2(let connection): connection.drained()
+        case .webSocket(let connection): connection.drained()
+        }
+    }
+
+    func streamClosed(_ reason: StreamCloseReason) {
+        switch mode {
+        case .undecided: break
+        case .http1(let connection): connection.closed()
+        case .http2(let connection): connection.closed()
+        case .webSocket(let connection): connection.closed()
+        }
+        mode = .undecided([])
+        owner.remove(self)
+        if reason == .deadline { context.events.counters.add("http_connections_timed_out_total") }
+    }
+
+    /// The connection becomes a WebSocket; `rest` arrived behind the handshake.
+    func become(_ acceptance: WebSocketAcceptance, rest: [UInt8]) {
+        let connection = WebSocketConnection(stream, acceptance, limits: context.limits)
+        mode = .webSocket(connection)
+        if !rest.isEmpty { connection.receive(rest.span) }
+    }
+
+    /// Finishes what is under way and closes.
+    func drain() {
+        switch mode {
+        case .undecided: stream.close()
+        case .http1(let connection): connection.drain()
+        case .http2(let connection): connection.drain()
+        case .webSocket(let connection): connection.drain()
+        }
+    }
+
+    /// Starts the handler for a request and calls `respond` on the loop.
+    func handle(_ request: HTTPRequest, _ respond: @escaping @Sendable (HTTPResponse) -> Void) {
+        let handler = context.handler
+        // Nobody waits for this task: its result goes to the connection, which may be gone by then.
+        Task.immediate(executorPreference: stream.loop) {
+            let response = await handler(request)
+            respond(response)
+        }
+    }
+}
+
+/// A WebSocket on a server connection. Loop-confined.
+final class WebSocketConnection {
+    private let stream: StreamConnection
+    private var decoder: WebSocketDecoder
+    private var handler: (any WebSocketHandler)?
+
+    init(_ stream: StreamConnection, _ acceptance: WebSocketAcceptance, limits: ServerLimits) {
+        self.stream = stream
+        decoder = WebSocketDecoder(role: .server, messageByteCountMax: limits.webSocketMessageByteCountMax)
+        stream.deadline = .max
+        stream.isReadingPaused = false
+        handler = acceptance.open(WebSocketChannel(stream, writeTimeout: limits.writeTimeout))
+    }
+
+    func receive(_ bytes: Span<UInt8>) {
+        do throws(WebSocketError) {
+            for event in try decoder.receive(bytes) {
+                guard !stream.isClosed, let handler else { return }
+                switch event {
+                case .ping(let payload): stream.write(WebSocketEncoder.frame(.pong, payload))
+                case .close(let code, _):
+                    stream.write(WebSocketEncoder.close(code == 1005 ? 1000 : code, ""))
+                    stream.closeWhenDrained()
+                    return
+                case .text, .binary, .pong: handler.received(event)
+                }
+            }
+        } catch {
+            stream.write(WebSocketEncoder.close(error.closeCode, error.reason))
+            stream.closeWhenDrained()
+        }
+    }
+
+    func drained() {
+        stream.deadline = .max
+        handler?.drained()
+    }
+
+    func drain() { handler?.serverIsStopping() }
+
+    func closed() {
+        handler?.closed()
+        handler = nil
+    }
+}

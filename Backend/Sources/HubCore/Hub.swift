@@ -1,0 +1,118 @@
+package import TidingsModels
+
+/// Draws randomness from whoever assembles the hub, so that the rules hold none of their own.
+package struct InjectedRandom: RandomNumberGenerator, Sendable {
+    private let draw: @Sendable () -> UInt64
+
+    /// - Parameter draw: Must be unforeseeable: registration ids are capabilities.
+    package init(_ draw: @escaping @Sendable () -> UInt64) { self.draw = draw }
+
+    package func next() -> UInt64 { draw() }
+}
+
+/// One hub: its keys, its registrations and its sends.
+package final class Hub: Sendable {
+    package let name: String
+    package let policies: [AccessPolicy]
+    private let store: any RegistrationStore
+    private let queue: any SendQueue
+    package let dispatcher: Dispatcher
+    private let time: any TimeSource
+    private let random: InjectedRandom
+    private let expressionLimits: TagExpressionLimits
+
+    /// The largest request body, as of the original.
+    package static let notificationByteCountMax = 64 << 10
+    /// The most entries of a page.
+    package static let pageCountMax = 100
+
+    package init(
+        name: String, policies: [AccessPolicy], store: any RegistrationStore, queue: any SendQueue,
+        dispatcher: Dispatcher, time: any TimeSource, random: InjectedRandom,
+        expressionLimits: TagExpressionLimits = TagExpressionLimits()
+    ) {
+        self.name = name
+        self.policies = policies
+        self.store = store
+        self.queue = queue
+        self.dispatcher = dispatcher
+        self.time = time
+        self.random = random
+        self.expressionLimits = expressionLimits
+    }
+
+    package var now: Timestamp { time.now }
+
+    // MARK: Registrations
+
+    package func newRegistrationID() -> RegistrationID {
+        var random = random
+        return RegistrationID.random(using: &random)
+    }
+
+    /// Each call makes a registration of its own, also for a handle that has one.
+    package func create(_ content: RegistrationContent) async throws -> Registration {
+        try RegistrationRules.check(content)
+        return try await store.put(newRegistrationID(), content, .none, now: time.now)
+    }
+
+    /// - Throws: ``HubError`` `.gone` for an id that no hub issues, `.notFound` and `.preconditionFailed` by `condition`.
+    package func put(
+        _ id: String, bodyID: String?, _ content: RegistrationContent, _ condition: EntityCondition
+    ) async throws -> Registration {
+        let id = try Self.usable(id)
+        if let bodyID, bodyID != id.text {
+            throw HubError(.badRequest, "RegistrationId '\(bodyID)' in the body differs from '\(id)' in the address.")
+        }
+        try RegistrationRules.check(content)
+        return try await store.put(id, content, condition, now: time.now)
+    }
+
+    package func delete(_ id: String, _ condition: EntityCondition) async throws {
+        guard let id = RegistrationID(id) else { throw HubError(.notFound, "") }
+        try await store.delete(id, condition == .none ? .exists : condition)
+    }
+
+    package func registration(_ id: String) async throws -> Registration {
+        guard let id = RegistrationID(id), let found = try await store.registration(id) else { throw HubError(.notFound, "") }
+        return found
+    }
+
+    package func registrations(_ filter: RegistrationFilter, after: UInt32?, countMax: Int) async throws -> RegistrationPage {
+        try await store.registrations(filter, after: after, countMax: min(max(1, countMax), Self.pageCountMax))
+    }
+
+    private static func usable(_ text: String) throws(HubError) -> RegistrationID {
+        guard let id = RegistrationID(text) else {
+            throw HubError(
+                .gone, "The registration id '\(text)' is not one that a hub issues (<digits>-<digits>-<digits>). Request a new one.")
+        }
+        return id
+    }
+
+    // MARK: Sends
+
+    /// Accepts a notification; it is on disk when this returns, and dispatched soon after.
+    package func send(_ notification: HubNotification, tags: String) async throws -> NotificationID {
+        let trimmed = tags.drop { $0 == " " }
+        if !trimmed.isEmpty { _ = try TagExpression(parsing: tags, limits: expressionLimits) }
+        switch notification.format {
+        case .native(let platform): try PayloadRules.checkNative(notification, platform)
+        case .template: _ = try TemplateValues.read(notification.body)
+        }
+        var random = random
+        let now = time.now
+        let id = NotificationID.random(at: now, using: &random)
+        let send = PendingSend(id: id, notification: notification, tags: trimmed.isEmpty ? "" : tags, enqueued: now)
+        try await queue.enqueue(send)
+        await dispatcher.submit(send)
+        return id
+    }
+
+    package func details(_ id: String) async throws -> NotificationDetails {
+        guard let id = NotificationID(id), let details = try await queue.details(id) else {
+            throw HubError(.notFound, "The notification is not known.")
+        }
+        return details
+    }
+}

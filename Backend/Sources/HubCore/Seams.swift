@@ -1,0 +1,170 @@
+package import TidingsModels
+
+/// A registration with its place in the store.
+package struct StoredRegistration: Sendable, Equatable {
+    /// Dense, unique in its hub; reused only when no live send could still mean the old owner.
+    package var number: UInt32
+    /// The hub's change sequence at the last write.
+    package var change: Int64
+    package var registration: Registration
+    /// True when a registration with a lower number has the same handle.
+    package var hasLowerSibling: Bool
+
+    package init(number: UInt32, change: Int64, registration: Registration, hasLowerSibling: Bool) {
+        self.number = number
+        self.change = change
+        self.registration = registration
+        self.hasLowerSibling = hasLowerSibling
+    }
+}
+
+package struct RegistrationPage: Sendable {
+    package var registrations: [Registration]
+    /// The number behind which the next page begins; nil on the last page.
+    package var next: UInt32?
+
+    package init(registrations: [Registration], next: UInt32?) {
+        self.registrations = registrations
+        self.next = next
+    }
+}
+
+/// Which registrations a list shows.
+package enum RegistrationFilter: Sendable, Equatable {
+    case all
+    /// Equal handles, of one platform or of any.
+    case handle(String, Platform?)
+    case tag(HubTag)
+}
+
+/// Where a hub's registrations survive. Writes are on disk, and in the index, when a call returns.
+package protocol RegistrationStore: Sendable {
+    /// Creates (`id` new or nil) or replaces.
+    func put(
+        _ id: RegistrationID, _ content: RegistrationContent, _ condition: EntityCondition, now: Timestamp
+    ) async throws -> Registration
+    func delete(_ id: RegistrationID, _ condition: EntityCondition) async throws
+    func registration(_ id: RegistrationID) async throws -> Registration?
+    /// Ordered by number.
+    func registrations(_ filter: RegistrationFilter, after: UInt32?, countMax: Int) async throws -> RegistrationPage
+    /// The registrations that still exist, ordered by number.
+    func stored(_ numbers: [UInt32]) async throws -> [StoredRegistration]
+    /// Every registration of a handle, ordered by number.
+    func siblings(_ handle: PlatformHandle) async throws -> [StoredRegistration]
+    /// Removes a registration whose handle is dead, unless it was written after `change`.
+    func removeDead(_ number: UInt32, change: Int64) async throws -> Bool
+}
+
+/// What an index knows of a registration.
+package struct IndexEntry: Sendable, Equatable {
+    package enum Kind: Sendable, Hashable { case native(Platform), template }
+    package var kind: Kind
+    package var tags: [HubTag]
+
+    package init(_ content: RegistrationContent) {
+        kind = content.template == nil ? .native(content.handle.platform) : .template
+        tags = content.tags
+    }
+}
+
+/// One committed change of a registration.
+package struct IndexChange: Sendable {
+    package var number: UInt32
+    package var old: IndexEntry?
+    package var new: IndexEntry?
+    package var change: Int64
+
+    package init(number: UInt32, old: IndexEntry?, new: IndexEntry?, change: Int64) {
+        self.number = number
+        self.old = old
+        self.new = new
+        self.change = change
+    }
+}
+
+/// Which registrations match. A cache that is rebuilt from the store.
+package protocol AudienceIndex: Sendable {
+    func apply(_ change: IndexChange)
+    /// Every registration of the kind that matches; it may hold more, so each is checked against its record.
+    func resolve(_ kind: IndexEntry.Kind, _ expression: TagExpression?) -> any Audience
+    /// An audience that was stored.
+    func audience(serialized: [UInt8], change: Int64) -> (any Audience)?
+}
+
+/// The registration numbers of one send.
+package protocol Audience: Sendable {
+    var count: Int { get }
+    /// The change sequence that the index had reached.
+    var change: Int64 { get }
+    /// Up to `countMax` numbers above `after`, ascending.
+    func numbers(after: UInt32?, countMax: Int) -> [UInt32]
+    var serialized: [UInt8] { get }
+}
+
+/// A send that is not finished.
+package struct PendingSend: Sendable {
+    package var id: NotificationID
+    package var notification: HubNotification
+    package var tags: String
+    package var enqueued: Timestamp
+    /// Set once it was resolved.
+    package var audience: (serialized: [UInt8], change: Int64)?
+    /// Blocks whose outcomes are stored.
+    package var finishedBlocks: Set<Int>
+
+    package init(
+        id: NotificationID, notification: HubNotification, tags: String, enqueued: Timestamp,
+        audience: (serialized: [UInt8], change: Int64)? = nil, finishedBlocks: Set<Int> = []
+    ) {
+        self.id = id
+        self.notification = notification
+        self.tags = tags
+        self.enqueued = enqueued
+        self.audience = audience
+        self.finishedBlocks = finishedBlocks
+    }
+}
+
+package typealias OutcomeCounts = [Platform: [Outcome: Int]]
+
+/// Where accepted sends survive until every target has its outcome, and their outcomes afterwards.
+package protocol SendQueue: Sendable {
+    /// On disk when it returns.
+    func enqueue(_ send: PendingSend) async throws
+    func unfinished() async throws -> [PendingSend]
+    func begin(_ id: NotificationID, _ audience: any Audience, now: Timestamp) async throws
+    /// Stores a block's outcomes and its finished mark together.
+    func finish(_ id: NotificationID, block: Int, _ outcomes: OutcomeCounts) async throws
+    func end(_ id: NotificationID, _ state: NotificationState, now: Timestamp) async throws
+    func details(_ id: NotificationID) async throws -> NotificationDetails?
+    /// Forgets sends that ended before a moment; returns how many.
+    func removeEnded(before: Timestamp) async throws -> Int
+}
+
+/// One device of a batch.
+package struct PushTarget: Sendable, Equatable {
+    package var handle: PlatformHandle
+    /// A UUID that is the same whenever this target of this send is tried again.
+    package var deliveryID: String
+
+    package init(handle: PlatformHandle, deliveryID: String) {
+        self.handle = handle
+        self.deliveryID = deliveryID
+    }
+}
+
+/// How a platform answered for one target.
+package enum TargetAnswer: Sendable, Equatable {
+    case accepted
+    /// The handle is dead for good, as of a moment if the platform says so.
+    case dead(Outcome, reason: String, asOf: Timestamp?)
+    /// Worth another try; the platform may say when.
+    case retry(Outcome, reason: String, after: Duration?)
+    case refused(Outcome, reason: String)
+}
+
+/// Hands payloads to one platform.
+package protocol PlatformSender: Sendable {
+    /// One answer for each target, in order. Never fails: trouble is an answer.
+    func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer]
+}

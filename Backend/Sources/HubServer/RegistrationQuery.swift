@@ -1,0 +1,67 @@
+import HTTPMessages
+import HubCore
+import TidingsModels
+
+/// The query parameters of a registration list (protocol reference, section 3.6).
+enum RegistrationQuery {
+    static func countMax(_ target: RequestTarget) throws(HubError) -> Int {
+        guard let text = target.parameter("$top") else { return Hub.pageCountMax }
+        guard let count = Int(text), count > 0 else { throw HubError(.badRequest, "$top '\(text)' is not a number from 1.") }
+        return min(count, Hub.pageCountMax)
+    }
+
+    static func skip(_ target: RequestTarget) throws(HubError) -> Int? {
+        guard let text = target.parameter("$skip") else { return nil }
+        guard let count = Int(text), count >= 0 else { throw HubError(.badRequest, "$skip '\(text)' is not a number from 0.") }
+        return count
+    }
+
+    /// Characters that need no encoding: some SDKs echo the token as it is, others encode it.
+    static func token(_ number: UInt32) -> String { Base64.encodeURL(Array("n\(number)".utf8)) }
+
+    static func continuation(_ target: RequestTarget) throws(HubError) -> UInt32? {
+        guard let token = target.parameter("continuationtoken"), !token.isEmpty else { return nil }
+        guard let bytes = Base64.decode(token), bytes.first == UInt8(ascii: "n"),
+            let number = UInt32(String(decoding: bytes.dropFirst(), as: UTF8.self))
+        else { throw HubError(.badRequest, "The continuation token is not one that this hub issued.") }
+        return number
+    }
+
+    /// `<Field> eq '<value>'`; a doubled quote stands for a quote. `ChannelUri` means a handle of any platform.
+    static func filter(_ target: RequestTarget) throws(HubError) -> RegistrationFilter {
+        guard let text = target.parameter("$filter"), !text.isEmpty else { return .all }
+        let parts = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
+        guard parts.count == 3, parts[1].lowercased() == "eq", let value = quoted(parts[2]) else {
+            throw HubError(.badRequest, "$filter '\(text)' is not of the form <Field> eq '<value>'.")
+        }
+        switch parts[0].lowercased() {
+        case "channeluri": return .handle(value, nil)
+        case "devicetoken": return .handle(value, .apns)
+        case "gcmregistrationid", "fcmregistrationid": return .handle(value, .gcm)
+        case "fcmv1registrationid": return .handle(value, .fcmV1)
+        default:
+            throw HubError(
+                .badRequest,
+                "$filter does not know the field '\(parts[0])'. Known are ChannelUri, DeviceToken, GcmRegistrationId, "
+                    + "FcmRegistrationId and FcmV1RegistrationId.")
+        }
+    }
+
+    private static func quoted(_ text: Substring) -> String? {
+        let trimmed = ASCII.trimmed(text)
+        guard trimmed.utf8.count >= 2, trimmed.hasPrefix("'"), trimmed.hasSuffix("'") else { return nil }
+        let inner = trimmed.dropFirst().dropLast()
+        var value = ""
+        var isPending = false
+        for character in inner {
+            if character == "'" {
+                if isPending { value.append("'") }
+                isPending.toggle()
+            } else {
+                if isPending { return nil }
+                value.append(character)
+            }
+        }
+        return isPending ? nil : value
+    }
+}

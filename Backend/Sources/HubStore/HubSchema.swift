@@ -1,0 +1,32 @@
+import SQLiteStorage
+
+extension Database.Schema {
+    /// One database per hub, so that each hub has its own writer, index and number space.
+    ///
+    /// `registration.handle_key` is a stable hash of platform and handle; equal keys are compared by the record.
+    /// `send.live` is 1 until every target has its outcome; the partial index finds those at start.
+    static let hub = Database.Schema([
+        """
+        CREATE TABLE registration (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, handle_key INTEGER NOT NULL,
+            change INTEGER NOT NULL, record BLOB NOT NULL);
+        CREATE INDEX registration_handle ON registration (handle_key, number);
+        CREATE TABLE freed (number INTEGER PRIMARY KEY, change INTEGER NOT NULL);
+        CREATE INDEX freed_change ON freed (change);
+        CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+        INSERT INTO counter VALUES ('change', 0), ('number', 0);
+        CREATE TABLE send (
+            id TEXT PRIMARY KEY, enqueued INTEGER NOT NULL, format TEXT NOT NULL, tags TEXT NOT NULL,
+            headers BLOB NOT NULL, body BLOB NOT NULL, state TEXT NOT NULL, live INTEGER NOT NULL,
+            started INTEGER, ended INTEGER, change INTEGER, audience BLOB, target_count INTEGER NOT NULL DEFAULT 0);
+        CREATE INDEX send_live ON send (enqueued) WHERE live = 1;
+        CREATE INDEX send_ended ON send (ended) WHERE live = 0;
+        CREATE TABLE finished_block (
+            send TEXT NOT NULL REFERENCES send (id) ON DELETE CASCADE, block INTEGER NOT NULL,
+            PRIMARY KEY (send, block)) WITHOUT ROWID;
+        CREATE TABLE outcome (
+            send TEXT NOT NULL REFERENCES send (id) ON DELETE CASCADE, platform TEXT NOT NULL, name TEXT NOT NULL,
+            count INTEGER NOT NULL, PRIMARY KEY (send, platform, name)) WITHOUT ROWID
+        """
+    ])
+}

@@ -1,0 +1,169 @@
+package import HubCore
+import SQLiteStorage
+package import TidingsModels
+
+/// What a write did, for the index.
+private struct Written: Sendable {
+    var registration: Registration?
+    var change: IndexChange?
+}
+
+extension SQLiteHubStore: RegistrationStore {
+    package func put(
+        _ id: RegistrationID, _ content: RegistrationContent, _ condition: EntityCondition, now: Timestamp
+    ) async throws -> Registration {
+        let written = try await write { connection in
+            let old = try connection.stored(id)
+            try condition.check(existing: old?.registration.etag)
+            let registration = Registration(
+                id: id, etag: (old?.registration.etag ?? 0) + 1, expires: .never, updated: now, content: content)
+            let number = try old?.number ?? connection.takeNumber()
+            let change = try connection.nextChange()
+            try connection.run(
+                """
+                INSERT INTO registration (number, id, handle_key, change, record) VALUES (?1, ?2, ?3, ?4, ?5)
+                ON CONFLICT (number) DO UPDATE SET handle_key = ?3, change = ?4, record = ?5
+                """, .integer(Int64(number)), .text(id.text), .integer(handleKey(content.handle)), .integer(change),
+                .blob(RegistrationRecord.encode(registration)))
+            return Written(
+                registration: registration,
+                change: IndexChange(
+                    number: number, old: old.map { IndexEntry($0.registration.content) }, new: IndexEntry(content), change: change))
+        }
+        guard let registration = written.registration else { throw HubError(.internalError, "The write returned nothing.") }
+        return registration
+    }
+
+    package func delete(_ id: RegistrationID, _ condition: EntityCondition) async throws {
+        _ = try await write { connection in
+            let old = try connection.stored(id)
+            try condition.check(existing: old?.registration.etag)
+            guard let old else { return Written() }
+            return try connection.remove(old)
+        }
+    }
+
+    package func removeDead(_ number: UInt32, change: Int64) async throws -> Bool {
+        try await write { connection in
+            guard let old = try connection.stored(number: number), old.change == change else { return Written() }
+            return try connection.remove(old)
+        }.change != nil
+    }
+
+    private func write(_ body: @escaping @Sendable (Connection) throws -> Written) async throws -> Written {
+        let index = index
+        return try await database.write(onCommit: { if let change = $0.change { index.apply(change) } }, body)
+    }
+
+    package func registration(_ id: RegistrationID) async throws -> Registration? {
+        try await database.read { try $0.stored(id)?.registration }
+    }
+
+    package func registrations(_ filter: RegistrationFilter, after: UInt32?, countMax: Int) async throws -> RegistrationPage {
+        try await database.read { connection in
+            var found: [(number: UInt32, registration: Registration)] = []
+            var last = after.map { Int64($0) } ?? -1
+            // A page is filled from batches, since the filter looks into the records.
+            while found.count <= countMax {
+                let batch = try connection.batch(filter, after: last)
+                for record in batch where Self.matches(record.registration, filter) {
+                    found.append((record.number, record.registration))
+                }
+                guard let end = batch.last else { break }
+                last = Int64(end.number)
+            }
+            let page = found.prefix(countMax)
+            return RegistrationPage(
+                registrations: page.map(\.registration), next: found.count > countMax ? page.last?.number : nil)
+        }
+    }
+
+    private static func matches(_ registration: Registration, _ filter: RegistrationFilter) -> Bool {
+        switch filter {
+        case .all: true
+        case .handle(let text, let platform):
+            (platform == nil || registration.content.handle.platform == platform)
+                && (registration.content.handle.platform == .apns
+                    ? registration.content.handle.text.lowercased() == text.lowercased()
+                    : registration.content.handle.text == text)
+        case .tag(let tag): registration.content.tags.contains(tag)
+        }
+    }
+
+    package func stored(_ numbers: [UInt32]) async throws -> [StoredRegistration] {
+        try await database.read { connection in
+            var records: [StoredRegistration] = []
+            records.reserveCapacity(numbers.count)
+            for number in numbers {
+                if let record = try connection.stored(number: number) { records.append(record) }
+            }
+            return records
+        }
+    }
+
+    package func siblings(_ handle: PlatformHandle) async throws -> [StoredRegistration] {
+        try await database.read { connection in
+            try connection.records(
+                "SELECT number, change, record, 0 FROM registration WHERE handle_key = ?1 ORDER BY number",
+                .integer(handleKey(handle))
+            ).filter { $0.registration.content.handle == handle }
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func stored(_ id: RegistrationID) throws(SQLiteError) -> StoredRegistration? {
+        try records("SELECT number, change, record, 0 FROM registration WHERE id = ?1", .text(id.text)).first
+    }
+
+    fileprivate func stored(number: UInt32) throws(SQLiteError) -> StoredRegistration? {
+        try records(
+            """
+            SELECT number, change, record,
+                EXISTS (SELECT 1 FROM registration lower WHERE lower.handle_key = registration.handle_key AND lower.number < ?1)
+            FROM registration WHERE number = ?1
+            """, .integer(Int64(number))
+        ).first
+    }
+
+    fileprivate func batch(_ filter: RegistrationFilter, after: Int64) throws(SQLiteError) -> [StoredRegistration] {
+        let columns = "SELECT number, change, record, 0 FROM registration WHERE number > ?1"
+        guard case .handle(let text, let platform) = filter else {
+            return try records("\(columns) ORDER BY number LIMIT 500", .integer(after))
+        }
+        // The handle's hash is known for each platform that it could belong to.
+        let platforms = platform.map { [$0] } ?? Platform.allCases
+        var found: [StoredRegistration] = []
+        for platform in platforms {
+            let stored = platform == .apns ? text.uppercased() : text
+            let key = handleKey(PlatformHandle(unchecked: stored, platform: platform))
+            found += try records("\(columns) AND handle_key = ?2 ORDER BY number LIMIT 500", .integer(after), .integer(key))
+        }
+        return found.sorted { $0.number < $1.number }
+    }
+
+    fileprivate func records(_ sql: String, _ arguments: SQLiteValue...) throws(SQLiteError) -> [StoredRegistration] {
+        let statement = try statement(sql)
+        try statement.bind(arguments)
+        var records: [StoredRegistration] = []
+        while try statement.step() {
+            guard let registration = RegistrationRecord.decode(statement.blob(2)) else {
+                throw SQLiteError(code: 11, message: "registration \(statement.integer(0)) has a record that this program cannot read")
+            }
+            records.append(
+                StoredRegistration(
+                    number: UInt32(truncatingIfNeeded: statement.integer(0)), change: statement.integer(1),
+                    registration: registration, hasLowerSibling: statement.integer(3) == 1))
+        }
+        statement.reset()
+        return records
+    }
+
+    fileprivate func remove(_ old: StoredRegistration) throws -> Written {
+        let change = try nextChange()
+        try run("DELETE FROM registration WHERE number = ?1", .integer(Int64(old.number)))
+        try run("INSERT INTO freed (number, change) VALUES (?1, ?2)", .integer(Int64(old.number)), .integer(change))
+        return Written(
+            change: IndexChange(number: old.number, old: IndexEntry(old.registration.content), new: nil, change: change))
+    }
+}

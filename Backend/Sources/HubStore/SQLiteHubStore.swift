@@ -1,0 +1,72 @@
+package import HubCore
+import SQLiteStorage
+import TidingsModels
+
+/// One hub's registrations and sends in one SQLite database. The audience index follows each commit before the
+/// caller has its answer.
+package final class SQLiteHubStore: Sendable {
+    let database: Database
+    let index: any AudienceIndex
+
+    /// Opens or makes the database and fills the index with what it holds.
+    package init(path: String, index: any AudienceIndex) async throws {
+        database = try Database(path: path, schema: .hub)
+        self.index = index
+        try await database.read { connection in
+            var last: Int64 = -1
+            while true {
+                let rows = try connection.rows(
+                    "SELECT number, change, record FROM registration WHERE number > ?1 ORDER BY number LIMIT 10000", .integer(last)
+                ) { (row) throws(SQLiteError) in (row.integer(0), row.integer(1), row.blob(2)) }
+                for (number, change, record) in rows {
+                    guard let registration = RegistrationRecord.decode(record), let number = UInt32(exactly: number) else {
+                        throw SQLiteError(code: 11, message: "registration \(number) has a record that this program cannot read")
+                    }
+                    index.apply(.init(number: number, old: nil, new: IndexEntry(registration.content), change: change))
+                }
+                guard let row = rows.last else { return }
+                last = row.0
+            }
+        }
+    }
+
+    /// Ends the database's threads.
+    package func close() { database.close() }
+}
+
+extension Connection {
+    func nextChange() throws(SQLiteError) -> Int64 {
+        try run("UPDATE counter SET value = value + 1 WHERE name = 'change'")
+        return try row("SELECT value FROM counter WHERE name = 'change'") { (row) throws(SQLiteError) in row.integer(0) } ?? 0
+    }
+
+    /// A free number: one that was freed before every live send was resolved, else a new one.
+    func takeNumber() throws -> UInt32 {
+        let floor = try row("SELECT MIN(change) FROM send WHERE live = 1 AND change IS NOT NULL") { (row) throws(SQLiteError) in
+            row.isNull(0) ? Int64.max : row.integer(0)
+        }
+        // A send resolved at or after the freeing cannot hold the number.
+        let freed = try row("SELECT number FROM freed WHERE change <= ?1 LIMIT 1", .integer(floor ?? .max)) {
+            (row) throws(SQLiteError) in row.integer(0)
+        }
+        if let freed {
+            try run("DELETE FROM freed WHERE number = ?1", .integer(freed))
+            return UInt32(truncatingIfNeeded: freed)
+        }
+        try run("UPDATE counter SET value = value + 1 WHERE name = 'number'")
+        let number = try row("SELECT value FROM counter WHERE name = 'number'") { (row) throws(SQLiteError) in row.integer(0) } ?? 0
+        guard let number = UInt32(exactly: number) else {
+            throw HubError(.forbidden, "The hub holds as many registrations as it can number (4,294,967,295).")
+        }
+        return number
+    }
+}
+
+/// A hash of platform and handle that stays the same between runs (FNV-1a, 64 bits).
+func handleKey(_ handle: PlatformHandle) -> Int64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in handle.platform.rawValue.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    hash = (hash ^ 0xFF) &* 0x100_0000_01B3
+    for byte in handle.text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return Int64(bitPattern: hash)
+}

@@ -1,0 +1,67 @@
+import HTTPMessages
+package import HubCore
+package import OutboundHTTP
+package import TidingsModels
+
+/// Sends to Windows over HTTP/1.1, one request per channel.
+package final class WNSSender: PlatformSender {
+    private let settings: WNSSettings
+    private let client: HTTPClient
+    private let tokens: OAuthTokenCache
+    /// Requests under way at a time.
+    private static let concurrencyMax = 64
+
+    package init(_ settings: WNSSettings, client: HTTPClient, time: any TimeSource) {
+        self.settings = settings
+        self.client = client
+        tokens = OAuthTokenCache(client: client, time: time) { _ in WNSPayload.tokenRequest(settings) }
+    }
+
+    package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
+        await withTaskGroup(of: (Int, TargetAnswer).self) { group in
+            var answers = [TargetAnswer](repeating: .refused(.unknownError, reason: "no answer"), count: targets.count)
+            var next = 0
+            while next < min(Self.concurrencyMax, targets.count) {
+                let index = next
+                group.addTask { (index, await self.send(payload, to: targets[index])) }
+                next += 1
+            }
+            while let (index, answer) = await group.next() {
+                answers[index] = answer
+                if next < targets.count {
+                    let index = next
+                    group.addTask { (index, await self.send(payload, to: targets[index])) }
+                    next += 1
+                }
+            }
+            return answers
+        }
+    }
+
+    private func send(_ payload: PlatformPayload, to target: PushTarget) async -> TargetAnswer {
+        guard let channel = HTTPURL(target.handle.text), settings.mayReceiveToken(channel) else {
+            return .refused(.wrongToken, reason: "the channel is neither at notify.windows.com over https nor at a configured gateway")
+        }
+        for attempt in 0..<2 {
+            let token: String
+            switch await tokens.token() {
+            case .success(let fetched): token = fetched
+            case .failure(let failure): return failure.targetAnswer
+            }
+            do {
+                let answer = try await client.send(
+                    WNSPayload.request(payload, to: target, channel: channel, token: token, settings: settings))
+                if answer.status.code == 401, attempt == 0 {
+                    await tokens.invalidate(token)
+                    continue
+                }
+                return WNSResponse.answer(answer)
+            } catch let error as OutboundError {
+                return error.targetAnswer
+            } catch {
+                return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
+            }
+        }
+        return .refused(.invalidCredentials, reason: "the access token was refused twice")
+    }
+}

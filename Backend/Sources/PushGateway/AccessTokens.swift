@@ -1,0 +1,28 @@
+import HTTPMessages
+import PushCredentials
+import TidingsModels
+
+/// Opaque access tokens that need no table: purpose and expiry under a MAC.
+struct AccessTokens: Sendable {
+    let key: [UInt8]
+
+    func issue(_ purpose: String, expires: Timestamp) -> String {
+        let text = "\(purpose)|\(expires.seconds)"
+        return Base64.encodeURL(Array(text.utf8)) + "." + Base64.encodeURL(Digests.hmacSHA256(key: key, Array(text.utf8)))
+    }
+
+    func isValid(_ token: String, for purpose: String, now: Timestamp) -> Bool {
+        let parts = token.split(separator: ".")
+        guard parts.count == 2, let text = Base64.decode(parts[0]), let mac = Base64.decode(parts[1]),
+            Digests.equal(mac, Digests.hmacSHA256(key: key, text))
+        else { return false }
+        let fields = String(decoding: text, as: UTF8.self).split(separator: "|")
+        return fields.count == 2 && fields[0] == purpose && Int64(fields[1]).map { now.seconds < $0 } ?? false
+    }
+
+    /// The token of an `Authorization: Bearer` field.
+    static func bearer(_ fields: HTTPFields) -> String? {
+        guard let value = fields["Authorization"], value.lowercased().hasPrefix("bearer ") else { return nil }
+        return ASCII.trimmed(value.dropFirst(7))
+    }
+}

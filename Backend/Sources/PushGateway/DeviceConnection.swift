@@ -1,0 +1,207 @@
+import DeviceLink
+import EventLoops
+import HTTPServing
+import PushTelemetry
+import TidingsModels
+import WebSocketFraming
+
+/// One connected device. Reads the mailbox by sequence, so that live traffic never overtakes what waited; news is
+/// only a wake-up. Loop-confined, which `@unchecked Sendable` rests on.
+final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
+    /// Messages that are sent and not acknowledged; the mailbox is not read beyond.
+    static let unacknowledgedCountMax = 100
+    /// Bytes queued for a slow device; the connection closes beyond.
+    private static let queuedByteCountMax = 256 << 10
+    private static let batchCount = 50
+    private static let pingInterval = Duration.seconds(300)
+    private static let pongDeadline = Duration.seconds(4)
+
+    let loop: EventLoop
+    private let channel: WebSocketChannel
+    private let gateway: PushGateway
+    private var rules = GatewayLinkRules()
+    private(set) var uaid: String?
+    private var lastSequence: Int64 = 0
+    private var unacknowledged = Set<String>()
+    private var isReading = false
+    private var hasNews = false
+    private var isClosed = false
+    private var timer: LoopTimer?
+
+    init(_ channel: WebSocketChannel, gateway: PushGateway) {
+        self.channel = channel
+        self.gateway = gateway
+        loop = channel.loop
+        timer = LoopTimer(on: loop, after: GatewayLinkRules.helloTimeout) { [unowned self] in close(.handshakeTimeout) }
+    }
+
+    func received(_ event: WebSocketEvent) {
+        switch event {
+        case .text(let text):
+            do throws(LinkViolation) {
+                let frame = try DeviceFrame(parsing: text)
+                try act(on: try rules.received(frame, now: .milliseconds(Int64(loop.nowMilliseconds))))
+            } catch { close(error) }
+        case .pong: schedulePing()
+        case .binary: close(.unsupported)
+        case .ping, .close: break
+        }
+    }
+
+    private func act(on action: GatewayLinkRules.Action) throws(LinkViolation) {
+        switch action {
+        case .identify(let claimed): identify(claimed)
+        case .register(let channelID, _, let platform): register(channelID, platform)
+        case .unregister(let channelID): unregister(channelID)
+        case .acknowledge(let acks): acknowledge(acks)
+        case .count(let code): gateway.counters.add("gateway_nacks_total{code=\"\(code)\"}")
+        case .pong: send(.pong)
+        case .nothing: break
+        }
+    }
+
+    private func identify(_ claimed: String?) {
+        timer?.cancel()
+        let gateway = gateway
+        run({
+            if let claimed, try await gateway.mailbox.isKnown(uaid: claimed) { return claimed }
+            return gateway.newDeviceID()
+        }) { connection, uaid in
+            connection.uaid = uaid
+            connection.send(.hello(uaid: uaid))
+            gateway.router.connected(uaid, connection)
+            gateway.counters.add("gateway_hellos_total")
+            connection.schedulePing()
+            connection.mailArrived()
+        }
+    }
+
+    private func register(_ channelID: String, _ platform: Platform?) {
+        guard let uaid else { return close(.state("register before hello was answered")) }
+        guard let platform, let handle = gateway.newHandle(platform) else {
+            let reason = "no front door for \(platform?.appName ?? "Web Push") here; name one of apns, fcm, wns in 'platform'"
+            return send(.register(channelID: channelID, status: 400, endpoint: reason))
+        }
+        let gateway = gateway
+        run({
+            try await gateway.mailbox.register(
+                uaid: uaid, channelID: channelID, platform: platform, handle: handle, now: gateway.time.now)
+        }) { connection, handle in
+            connection.send(.register(channelID: channelID, status: 200, endpoint: gateway.shownText(handle)))
+        }
+    }
+
+    private func unregister(_ channelID: String) {
+        guard let uaid else { return close(.state("unregister before hello was answered")) }
+        let gateway = gateway
+        run({ try await gateway.mailbox.unregister(uaid: uaid, channelID: channelID, now: gateway.time.now) }) { connection, _ in
+            connection.send(.unregister(channelID: channelID, status: 200))
+        }
+    }
+
+    /// An acknowledgement removes the message, whatever its code; unknown versions are ignored.
+    private func acknowledge(_ acks: [DeviceFrame.Ack]) {
+        guard let uaid else { return }
+        for ack in acks { unacknowledged.remove(ack.version) }
+        let versions = acks.map(\.version)
+        let gateway = gateway
+        gateway.counters.add("gateway_acks_total", versions.count)
+        run({ try await gateway.mailbox.acknowledge(uaid: uaid, versions: versions) }) { connection, _ in connection.mailArrived() }
+    }
+
+    /// There may be unread mail.
+    func mailArrived() {
+        hasNews = true
+        readMailbox()
+    }
+
+    private func readMailbox() {
+        guard hasNews, !isReading, !isClosed, let uaid else { return }
+        let room = min(Self.batchCount, Self.unacknowledgedCountMax - unacknowledged.count)
+        // Each acknowledgement, and each drained socket, comes back here.
+        guard room > 0, channel.pendingByteCount < Self.queuedByteCountMax / 2 else { return }
+        isReading = true
+        hasNews = false
+        let gateway = gateway
+        let after = lastSequence
+        run({ try await gateway.mailbox.pending(uaid: uaid, after: after, countMax: room, now: gateway.time.now) }) {
+            connection, messages in
+            connection.isReading = false
+            for message in messages {
+                connection.lastSequence = message.sequence
+                connection.unacknowledged.insert(message.notification.version)
+                connection.send(message.notification)
+            }
+            if messages.count == room { connection.hasNews = true }
+            connection.readMailbox()
+        }
+    }
+
+    func send(_ notification: DeviceNotification) {
+        send(.notification(notification))
+        gateway.counters.add("gateway_notifications_sent_total")
+    }
+
+    private func send(_ frame: GatewayFrame) {
+        guard !isClosed else { return }
+        channel.send(frames: WebSocketEncoder.frame(.text, Array(frame.text.utf8)))
+        if channel.pendingByteCount > Self.queuedByteCountMax {
+            gateway.counters.add("gateway_slow_devices_closed_total")
+            close(.state("the device reads too slowly"))
+        }
+    }
+
+    func drained() { readMailbox() }
+
+    /// A newer connection of this device took over.
+    func replaced() { close(.state("the device connected again")) }
+
+    func serverIsStopping() { close(LinkViolation(closeCode: 1001, name: "", detail: "the gateway is stopping")) }
+
+    private func close(_ violation: LinkViolation) {
+        guard !isClosed else { return }
+        gateway.log.debug("device_closed", ["reason": .string(violation.detail)])
+        isClosed = true
+        channel.close(violation.closeCode, violation.name)
+    }
+
+    func closed() {
+        isClosed = true
+        timer?.cancel()
+        timer = nil
+        if let uaid { gateway.router.disconnected(uaid, self) }
+    }
+
+    /// A ping after a quiet while; without a pong in time the device is gone.
+    private func schedulePing() {
+        timer?.cancel()
+        guard !isClosed else { return }
+        timer = LoopTimer(on: loop, after: Self.pingInterval) { [unowned self] in
+            channel.send(frames: WebSocketEncoder.frame(.ping, []))
+            timer = LoopTimer(on: loop, after: Self.pongDeadline) { [unowned self] in
+                close(LinkViolation(closeCode: 1011, name: "PongTimeout", detail: "no pong in time"))
+            }
+        }
+    }
+
+    /// Runs work off the loop and goes on with its result here; a failure closes the connection.
+    private func run<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Value, then: @escaping @Sendable (DeviceConnection, Value) -> Void
+    ) {
+        // Nobody waits: the result goes to the connection, if it is still there.
+        Task.immediate(executorPreference: loop) { [weak self, loop] in
+            let result: Result<Value, any Error>
+            do { result = .success(try await work()) } catch { result = .failure(error) }
+            let final = result
+            loop.execute { [weak self] in
+                guard let self, !self.isClosed else { return }
+                switch final {
+                case .success(let value): then(self, value)
+                case .failure(let error):
+                    self.gateway.log.error("mailbox_failed", ["reason": .string(String(describing: error))])
+                    self.close(LinkViolation(closeCode: 1011, name: "Database", detail: "the mailbox failed"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import HTTPMessages
+import HTTPServing
+import JSONBytes
+import PushCredentials
+import Synchronization
+import TidingsModels
+
+/// `/3/device/{token}`: Apple's provider API (push services reference, sections 1.2 to 1.10).
+final class APNsDoor: Sendable {
+    private let credentials: GatewayCredentials.APNs
+    private let time: any TimeSource
+    /// Provider tokens whose signature was checked, until their hour is over; bounded by ``verifiedCountMax``.
+    private let verified = Mutex<[String: Timestamp]>([:])
+    private static let verifiedCountMax = 1000
+    private static let tokenLife = Duration.seconds(3600)
+    private static let clockSkew = Duration.seconds(300)
+    /// Apple's longest storage.
+    private static let storageMax = Duration.seconds(30 * 86400)
+    private static let pushTypes: Set<String> = [
+        "alert", "background", "controls", "location", "voip", "complication", "fileprovider", "mdm", "liveactivity", "pushtotalk",
+        "widgets",
+    ]
+
+    init(credentials: GatewayCredentials.APNs, time: any TimeSource) {
+        self.credentials = credentials
+        self.time = time
+    }
+
+    /// A refusal in Apple's words; no other reason may be invented, since libraries look them up.
+    private struct Refusal: Error {
+        let status: HTTPStatus
+        let reason: String
+        var timestamp: Timestamp?
+
+        init(_ status: HTTPStatus, _ reason: String, timestamp: Timestamp? = nil) {
+            self.status = status
+            self.reason = reason
+            self.timestamp = timestamp
+        }
+    }
+
+    func respond(to request: HTTPRequest, post: PostMessage) async -> HTTPResponse {
+        let id = request.fields["apns-id"] ?? UUIDText.random()
+        do throws(Refusal) {
+            try await handle(request, id: id, post: post)
+            return HTTPResponse(200, ["apns-id": id])
+        } catch {
+            var body: JSONValue = .object(["reason": .string(error.reason)])
+            if let timestamp = error.timestamp {
+                body = .object(["reason": .string(error.reason), "timestamp": .number(timestamp.milliseconds)])
+            }
+            return HTTPResponse(error.status, ["apns-id": id, "content-type": "application/json"], body: body.serialized())
+        }
+    }
+
+    private func handle(_ request: HTTPRequest, id: String, post: PostMessage) async throws(Refusal) {
+        guard request.method == "POST" else { throw Refusal(405, "MethodNotAllowed") }
+        let segments = request.target.segments
+        guard segments.count >= 2, segments[1] == "device" else { throw Refusal(404, "BadPath") }
+        guard segments.count >= 3 else { throw Refusal(400, "MissingDeviceToken") }
+        guard segments.count == 3 else { throw Refusal(404, "BadPath") }
+        guard segments[2].utf8.count <= 512, let handle = try? PlatformHandle(segments[2], platform: .apns) else {
+            throw Refusal(400, "BadDeviceToken")
+        }
+        for name in Set(request.fields.lines.map { $0.name.lowercased() }) where name.hasPrefix("apns-") {
+            guard request.fields.all(name).count == 1 else { throw Refusal(400, "DuplicateHeaders") }
+        }
+        try authenticate(request.fields)
+        let message = try await message(request, handle)
+        let result: PostResult
+        do { result = try await post(message) } catch { throw Refusal(500, "InternalServerError") }
+        switch result {
+        case .accepted, .repeated, .dropped: break
+        case .unknownHandle: throw Refusal(400, "BadDeviceToken")
+        case .expiredHandle(let since): throw Refusal(410, "Unregistered", timestamp: since)
+        case .full: throw Refusal(429, "TooManyRequests")
+        }
+    }
+
+    private func authenticate(_ fields: HTTPFields) throws(Refusal) {
+        guard let text = AccessTokens.bearer(fields) else { throw Refusal(403, "MissingProviderToken") }
+        let now = time.now
+        if let until = verified.withLock({ $0[text] }) {
+            guard now <= until else { throw Refusal(403, "ExpiredProviderToken") }
+            return
+        }
+        guard let token = WebToken(text), token.header["kid"]?.stringValue == credentials.keyID,
+            token.claims["iss"]?.stringValue == credentials.teamID, token.isSigned(by: credentials.key),
+            let issued = token.seconds("iat").map(Timestamp.init(seconds:))
+        else { throw Refusal(403, "InvalidProviderToken") }
+        guard issued + Self.tokenLife >= now, issued <= now + Self.clockSkew else { throw Refusal(403, "ExpiredProviderToken") }
+        verified.withLock { verified in
+            if verified.count >= Self.verifiedCountMax { verified.removeAll() }
+            verified[text] = issued + Self.tokenLife
+        }
+    }
+
+    private func message(_ request: HTTPRequest, _ handle: PlatformHandle) async throws(Refusal) -> GatewayMessage {
+        let fields = request.fields
+        guard let topic = fields["apns-topic"] else { throw Refusal(400, "MissingTopic") }
+        guard !topic.isEmpty, topic.utf8.allSatisfy({ HubTag.isLegal($0) }) else { throw Refusal(400, "BadTopic") }
+        let pushType = fields["apns-push-type"]
+        if let pushType, !Self.pushTypes.contains(pushType) { throw Refusal(400, "InvalidPushType") }
+        let priority = fields["apns-priority"]
+        if let priority, !["1", "5", "10"].contains(priority) { throw Refusal(400, "BadPriority") }
+        if pushType == "background", priority == "10" { throw Refusal(400, "BadPriority") }
+        var expires: Timestamp? = time.now + Self.storageMax
+        if let text = fields["apns-expiration"] {
+            guard let seconds = Int64(text), seconds >= 0 else { throw Refusal(400, "BadExpirationDate") }
+            expires = seconds == 0 ? nil : min(Timestamp(seconds: min(seconds, 253_402_300_799)), time.now + Self.storageMax)
+        }
+        let collapseID = fields["apns-collapse-id"]
+        if let collapseID, collapseID.utf8.count > 64 { throw Refusal(400, "BadCollapseId") }
+        if let id = fields["apns-id"], !UUIDText.isUUID(id) { throw Refusal(400, "BadMessageId") }
+        let countMax = pushType == "voip" ? 5120 : 4096
+        let body: [UInt8]
+        do { body = try await request.body.collect(upTo: countMax) } catch { throw Refusal(413, "PayloadTooLarge") }
+        guard !body.isEmpty else { throw Refusal(400, "PayloadEmpty") }
+        var headers: [String: String] = [:]
+        for name in ["apns-push-type", "apns-priority", "apns-topic", "apns-collapse-id", "apns-id"] {
+            if let value = fields[name] { headers[name] = value }
+        }
+        return GatewayMessage(
+            handle: handle, data: body, headers: headers, expires: expires, collapseKey: collapseID,
+            deliveryID: fields["apns-id"]?.lowercased())
+    }
+}
+
+/// UUIDs as text.
+enum UUIDText {
+    static func isUUID(_ text: String) -> Bool {
+        text.utf8.count == 36
+            && text.utf8.enumerated().allSatisfy { index, byte in
+                [8, 13, 18, 23].contains(index) ? byte == UInt8(ascii: "-") : Hex.digit(byte) != nil
+            }
+    }
+
+    /// Version 4 (RFC 9562 section 5.4).
+    static func random() -> String {
+        var bytes = Digests.random(16)
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let text = Array(Hex.encode(bytes).utf8)
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }.joined(separator: "-")
+    }
+}

@@ -1,0 +1,91 @@
+import HTTPMessages
+package import JSONBytes
+package import PushCredentials
+
+/// The secrets that the gateway issues, in place of Apple's, Google's and Microsoft's consoles.
+package struct GatewayCredentials: Sendable {
+    package struct APNs: Sendable {
+        package var keyID: String
+        package var teamID: String
+        package var key: SigningKey
+    }
+    package struct FCM: Sendable {
+        package var projectID: String
+        package var clientEmail: String
+        package var privateKeyID: String
+        package var key: SigningKey
+    }
+    package struct WNS: Sendable {
+        package var packageSID: String
+        package var secretKey: String
+    }
+
+    package var apns: APNs
+    package var fcm: FCM
+    package var wns: WNS
+    /// Authenticates the access tokens that the gateway hands out, so that they survive a restart.
+    package var tokenKey: [UInt8]
+
+    /// New credentials.
+    package static func make() throws(CredentialError) -> GatewayCredentials {
+        func identifier(_ count: Int) -> String {
+            let alphabet = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
+            return String(Digests.random(count).map { alphabet[Int($0) % alphabet.count] })
+        }
+        return GatewayCredentials(
+            apns: APNs(keyID: identifier(10), teamID: identifier(10), key: try .generate(.es256)),
+            fcm: FCM(
+                projectID: "tidings-" + identifier(6).lowercased(),
+                clientEmail: "push@tidings.invalid", privateKeyID: Hex.encode(Digests.random(20)), key: try .generate(.rs256)),
+            wns: WNS(packageSID: "ms-app://s-1-15-2-\(Hex.encode(Digests.random(8)))", secretKey: Base64.encodeURL(Digests.random(24))),
+            tokenKey: Digests.random(32))
+    }
+
+    /// The form that is kept on disk.
+    package func json() throws(CredentialError) -> JSONValue {
+        .object([
+            "apns": .object([
+                "keyId": .string(apns.keyID), "teamId": .string(apns.teamID), "privateKey": .string(try apns.key.privateKeyPEM()),
+            ]),
+            "fcm": .object([
+                "projectId": .string(fcm.projectID), "clientEmail": .string(fcm.clientEmail),
+                "privateKeyId": .string(fcm.privateKeyID), "privateKey": .string(try fcm.key.privateKeyPEM()),
+            ]),
+            "wns": .object(["packageSid": .string(wns.packageSID), "secretKey": .string(wns.secretKey)]),
+            "tokenKey": .string(Base64.encodeURL(tokenKey)),
+        ])
+    }
+
+    /// Nil when a member is missing.
+    package init?(_ json: JSONValue) {
+        func text(_ part: String, _ name: String) -> String? { json[part]?[name]?.stringValue }
+        guard let apnsKeyID = text("apns", "keyId"), let teamID = text("apns", "teamId"),
+            let apnsKey = text("apns", "privateKey").flatMap({ try? SigningKey.privateKey($0) }),
+            let projectID = text("fcm", "projectId"), let email = text("fcm", "clientEmail"),
+            let fcmKeyID = text("fcm", "privateKeyId"),
+            let fcmKey = text("fcm", "privateKey").flatMap({ try? SigningKey.privateKey($0) }),
+            let sid = text("wns", "packageSid"), let secret = text("wns", "secretKey"),
+            let tokenKey = json["tokenKey"]?.stringValue.flatMap({ Base64.decode($0) })
+        else { return nil }
+        self.init(
+            apns: APNs(keyID: apnsKeyID, teamID: teamID, key: apnsKey),
+            fcm: FCM(projectID: projectID, clientEmail: email, privateKeyID: fcmKeyID, key: fcmKey),
+            wns: WNS(packageSID: sid, secretKey: secret), tokenKey: tokenKey)
+    }
+
+    private init(apns: APNs, fcm: FCM, wns: WNS, tokenKey: [UInt8]) {
+        self.apns = apns
+        self.fcm = fcm
+        self.wns = wns
+        self.tokenKey = tokenKey
+    }
+
+    /// The file that FCM libraries take, pointing at the gateway at `origin`.
+    package func serviceAccount(origin: String) throws(CredentialError) -> [UInt8] {
+        JSONValue.object([
+            "type": "service_account", "project_id": .string(fcm.projectID), "private_key_id": .string(fcm.privateKeyID),
+            "private_key": .string(try fcm.key.privateKeyPEM()), "client_email": .string(fcm.clientEmail), "client_id": "0",
+            "token_uri": .string(origin + "/token"),
+        ]).serialized()
+    }
+}

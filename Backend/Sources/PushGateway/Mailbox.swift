@@ -1,0 +1,39 @@
+package import DeviceLink
+package import TidingsModels
+
+/// A message that waits for its device.
+package struct StoredMessage: Sendable {
+    package var sequence: Int64
+    package var notification: DeviceNotification
+}
+
+/// Where a message ended up, for the router.
+package struct Posted: Sendable {
+    package var result: PostResult
+    /// The device to wake.
+    package var uaid: String?
+}
+
+/// Devices, their handles and what waits for them. Writes are on disk when a call returns.
+package protocol Mailbox: Sendable {
+    /// The handle of a channel; the same one when it was asked for before.
+    func register(
+        uaid: String, channelID: String, platform: Platform, handle: PlatformHandle, now: Timestamp
+    ) async throws -> PlatformHandle
+    func unregister(uaid: String, channelID: String, now: Timestamp) async throws
+    /// True when the device registered a handle before.
+    func isKnown(uaid: String) async throws -> Bool
+    /// The device and channel of a live handle.
+    func owner(_ handle: PlatformHandle) async throws -> HandleOwner?
+    func post(_ message: GatewayMessage, version: String, now: Timestamp) async throws -> Posted
+    /// Unexpired messages above a sequence, in order.
+    func pending(uaid: String, after: Int64, countMax: Int, now: Timestamp) async throws -> [StoredMessage]
+    func acknowledge(uaid: String, versions: [String]) async throws
+    /// Drops what has expired; returns how many messages.
+    func sweep(now: Timestamp) async throws -> Int
+}
+
+package enum HandleOwner: Sendable, Equatable {
+    case live(uaid: String, channelID: String)
+    case removed(since: Timestamp)
+}

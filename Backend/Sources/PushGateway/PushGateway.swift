@@ -1,0 +1,122 @@
+import HTTPMessages
+package import HTTPServing
+package import PushTelemetry
+import DeviceLink
+import PushCredentials
+package import TidingsModels
+
+/// The push service for Linux devices, and the stand-in for the platforms' own: provider requests come in at the
+/// doors (north), devices hold a WebSocket (south).
+package final class PushGateway: Sendable {
+    let mailbox: any Mailbox
+    let router = DeviceRouter()
+    let time: any TimeSource
+    let log: Log
+    let counters: Counters
+    let credentials: GatewayCredentials
+    /// How providers reach the gateway, for channel URIs: `https://localhost:8082`.
+    private let origin: @Sendable () -> String
+    private let apns: APNsDoor
+    private let fcm: FCMDoor
+    private let wns: WNSDoor
+
+    package init(
+        mailbox: any Mailbox, credentials: GatewayCredentials, origin: @escaping @Sendable () -> String,
+        time: any TimeSource, log: Log, counters: Counters
+    ) {
+        self.mailbox = mailbox
+        self.credentials = credentials
+        self.origin = origin
+        self.time = time
+        self.log = log
+        self.counters = counters
+        let tokens = AccessTokens(key: credentials.tokenKey)
+        apns = APNsDoor(credentials: credentials.apns, time: time)
+        fcm = FCMDoor(credentials: credentials.fcm, tokens: tokens, time: time, origin: origin)
+        wns = WNSDoor(credentials: credentials.wns, tokens: tokens, time: time)
+    }
+
+    /// Devices that are connected.
+    package var deviceCount: Int { router.count }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let segments = request.target.segments
+        if segments.isEmpty {
+            if WebSocketHandshake.isRequested(request.head) { return acceptDevice(request) }
+            return HTTPResponse(
+                200, ["Content-Type": "text/plain; charset=utf-8"],
+                text: "Tidings push gateway. Devices connect here by WebSocket (autopush); providers send to /3/device/{token} "
+                    + "(APNs), /v1/projects/{project}/messages:send (FCM) and /wns/ (WNS).\n")
+        }
+        switch segments[0] {
+        case "3": return await apns.respond(to: request, post: post)
+        case "token", "v1": return await fcm.respond(to: request, post: post)
+        case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
+        default: return HTTPResponse(404, ["Content-Type": "text/plain; charset=utf-8"], text: "There is nothing here.\n")
+        }
+    }
+
+    private func acceptDevice(_ request: HTTPRequest) -> HTTPResponse {
+        let offers = request.fields.has("push-notification", in: "Sec-WebSocket-Protocol")
+        return WebSocketHandshake.response(
+            to: request.head,
+            WebSocketAcceptance(subprotocol: offers ? "push-notification" : nil) { channel in
+                DeviceConnection(channel, gateway: self)
+            })
+    }
+
+    /// Takes a message: it is on disk, or with its connected device, when this returns.
+    private func post(_ message: GatewayMessage) async throws -> PostResult {
+        let version = Hex.encode(Digests.random(16))
+        let posted = try await mailbox.post(message, version: version, now: time.now)
+        counters.add("gateway_messages_total{platform=\"\(message.handle.platform.appName)\"}")
+        guard let uaid = posted.uaid else { return posted.result }
+        if message.expires != nil {
+            router.wake(uaid)
+            return posted.result
+        }
+        guard case .live(_, let channelID)? = try await mailbox.owner(message.handle),
+            router.deliverNow(
+                uaid,
+                DeviceNotification(
+                    channelID: channelID, version: version, platform: message.handle.platform, headers: message.headers,
+                    data: message.data))
+        else {
+            counters.add("gateway_messages_dropped_total")
+            return .dropped
+        }
+        return posted.result
+    }
+
+    /// Drops what has expired. Called now and then by whoever runs the gateway.
+    package func sweep() async throws {
+        let count = try await mailbox.sweep(now: time.now)
+        if count > 0 { counters.add("gateway_messages_expired_total", count) }
+    }
+
+    /// A handle as the device and its app see it: APNs tokens in lower case, as iOS apps print them; channels as URIs.
+    func shownText(_ handle: PlatformHandle) -> String {
+        switch handle.platform {
+        case .apns: handle.text.lowercased()
+        case .wns, .mpns: origin() + handle.text
+        case .gcm, .fcmV1: handle.text
+        }
+    }
+
+    func newDeviceID() -> String { Hex.encode(Digests.random(16)) }
+
+    /// A fresh handle of the platform's shape; nil when there is no door for it.
+    func newHandle(_ platform: Platform) -> PlatformHandle? {
+        let text: String
+        switch platform {
+        case .apns: text = Hex.encode(Digests.random(32)).uppercased()
+        case .gcm, .fcmV1: text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
+        case .wns: text = "/wns/?token=" + PercentEncoding.encode(Base64.encode(Digests.random(48)))
+        case .mpns: return nil
+        }
+        return PlatformHandle(unchecked: text, platform: platform == .gcm ? .fcmV1 : platform)
+    }
+}
+
+/// How a door hands a message over.
+typealias PostMessage = @Sendable (GatewayMessage) async throws -> PostResult

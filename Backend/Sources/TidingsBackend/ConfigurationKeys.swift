@@ -1,0 +1,193 @@
+import AppBackend
+import JSONBytes
+import ProcessLifecycle
+
+/// The keys of the configuration, written once: the file, the flags and the environment all come from this table.
+package enum ConfigurationKeys {
+    package struct Key: Sendable {
+        /// As in the file: `backend.address`.
+        package let path: String
+        package let help: String
+        /// A truth value: as a flag it needs no value.
+        package var isSwitch = false
+        let set: @Sendable (inout ServerConfiguration, String) throws(ConfigurationError) -> Void
+
+        /// `--backend-address`.
+        package var flag: String { "--" + Self.words(path).joined(separator: "-") }
+        /// `TIDINGS_BACKEND_ADDRESS`.
+        package var variable: String { "TIDINGS_" + Self.words(path).joined(separator: "_").uppercased() }
+
+        private static func words(_ path: String) -> [String] {
+            var words: [String] = []
+            var word = ""
+            for character in path {
+                if character == "." || character.isUppercase {
+                    if !word.isEmpty { words.append(word) }
+                    word = character == "." ? "" : character.lowercased()
+                } else {
+                    word.append(character)
+                }
+            }
+            return words + [word]
+        }
+    }
+
+    package static let all: [Key] = [
+        Key(path: "services", help: "what runs here: backend,hub,gateway") { configuration, text throws(ConfigurationError) in
+            var services = Set<ServerConfiguration.Service>()
+            for name in text.split(separator: ",") {
+                guard let service = ServerConfiguration.Service(rawValue: String(name)) else {
+                    throw ConfigurationError("services '\(name)' is not one of backend, hub, gateway")
+                }
+                services.insert(service)
+            }
+            guard !services.isEmpty else { throw ConfigurationError("services is empty") }
+            configuration.services = services
+        },
+        Key(path: "state", help: "the folder that holds everything") { $0.statePath = $1 },
+        Key(path: "dev", help: "set up everything for this machine", isSwitch: true) { configuration, text throws(ConfigurationError) in
+            configuration.isDevelopment = try truth(text, "dev")
+        },
+        Key(path: "allowPlainHTTP", help: "plain HTTP off loopback (behind a TLS terminator)", isSwitch: true) {
+            configuration, text throws(ConfigurationError) in configuration.allowsPlainHTTP = try truth(text, "allowPlainHTTP")
+        },
+        Key(path: "tls.certificate", help: "PEM chain, leaf first") { $0.certificateFile = $1 },
+        Key(path: "tls.key", help: "PEM private key") { $0.privateKeyFile = $1 },
+        Key(path: "backend.address", help: "host:port of the app back end") { configuration, text throws(ConfigurationError) in
+            configuration.backendAddress = try .init(text, key: "backend.address")
+        },
+        Key(path: "backend.hub", help: "connection string of the hub that it uses") { $0.backendHub = $1 },
+        Key(path: "backend.hubName", help: "name of that hub") { $0.backendHubName = $1 },
+        Key(path: "backend.authorityFile", help: "certificate authority of that hub") { $0.backendAuthorityFile = $1 },
+        Key(path: "backend.sample", help: "what an empty POST /api/notifications sends: secure or rich") {
+            configuration, text throws(ConfigurationError) in
+            guard let sample = BackendConfiguration.Sample(rawValue: text) else {
+                throw ConfigurationError("backend.sample '\(text)' is neither secure nor rich")
+            }
+            configuration.sample = sample
+        },
+        Key(path: "backend.samplePicture", help: "the picture of the rich sample") { $0.samplePictureFile = $1 },
+        Key(path: "backend.compatibility", help: "403 for wrong credentials, as in the tutorials (true), or 401 (false)") {
+            configuration, text throws(ConfigurationError) in configuration.isCompatibilityMode = try truth(text, "backend.compatibility")
+        },
+        Key(path: "backend.uploadByteCountMax", help: "largest upload in bytes") { configuration, text throws(ConfigurationError) in
+            guard let count = Int(text), count > 0 else { throw ConfigurationError("backend.uploadByteCountMax '\(text)' is not a number from 1") }
+            configuration.uploadByteCountMax = count
+        },
+        Key(path: "hub.address", help: "host:port of the hub") { configuration, text throws(ConfigurationError) in
+            configuration.hubAddress = try .init(text, key: "hub.address")
+        },
+        Key(path: "hub.hosts", help: "names under which clients reach the hub, comma-separated") {
+            $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
+        },
+        Key(path: "gateway.address", help: "host:port of the gateway") { configuration, text throws(ConfigurationError) in
+            configuration.gatewayAddress = try .init(text, key: "gateway.address")
+        },
+        Key(path: "gateway.publicURL", help: "how providers and devices reach the gateway") { $0.gatewayURL = $1 },
+    ]
+
+    private static func truth(_ text: String, _ key: String) throws(ConfigurationError) -> Bool {
+        switch text.lowercased() {
+        case "true", "1", "yes": true
+        case "false", "0", "no": false
+        default: throw ConfigurationError("\(key) '\(text)' is neither true nor false")
+        }
+    }
+
+    /// Applies a configuration file. An unknown key is an error that names it.
+    package static func apply(file bytes: [UInt8], to configuration: inout ServerConfiguration) throws(ConfigurationError) {
+        let json: JSONValue
+        do throws(JSONError) { json = try JSONValue(parsing: bytes) } catch {
+            throw ConfigurationError("The configuration file is not JSON: \(error)")
+        }
+        guard case .object(let object) = json else { throw ConfigurationError("The configuration file must hold a JSON object") }
+        try apply(object, prefix: "", to: &configuration)
+    }
+
+    private static func apply(
+        _ object: JSONObject, prefix: String, to configuration: inout ServerConfiguration
+    ) throws(ConfigurationError) {
+        for member in object.members {
+            let path = prefix + member.name
+            if path == "hub.hubs" {
+                configuration.hubs = try hubs(member.value)
+                continue
+            }
+            if let key = all.first(where: { $0.path == path }) {
+                try key.set(&configuration, try scalar(member.value, path))
+            } else if case .object(let inner) = member.value, all.contains(where: { $0.path.hasPrefix(path + ".") }) {
+                try apply(inner, prefix: path + ".", to: &configuration)
+            } else {
+                let known = (all.map(\.path) + ["hub.hubs"]).joined(separator: ", ")
+                throw ConfigurationError("The configuration key '\(path)' is not known. Known are \(known)")
+            }
+        }
+    }
+
+    private static func scalar(_ value: JSONValue, _ path: String) throws(ConfigurationError) -> String {
+        switch value {
+        case .string(let text), .number(let text): return text
+        case .bool(let truth): return truth ? "true" : "false"
+        case .array(let values):
+            var texts: [String] = []
+            for value in values { texts.append(try scalar(value, path)) }
+            return texts.joined(separator: ",")
+        case .null, .object: throw ConfigurationError("The configuration key '\(path)' must be a text, a number, a truth value or a list of texts")
+        }
+    }
+
+    private static func hubs(_ value: JSONValue) throws(ConfigurationError) -> [ServerConfiguration.HubSettings] {
+        guard case .array(let values) = value else { throw ConfigurationError("hub.hubs must be a list of objects") }
+        var hubs: [ServerConfiguration.HubSettings] = []
+        for value in values {
+            guard case .object(let object) = value, let name = object["name"]?.stringValue, !name.isEmpty else {
+                throw ConfigurationError("each of hub.hubs must be an object with a 'name'")
+            }
+            var hub = ServerConfiguration.HubSettings(name: name)
+            for member in object.members where member.name != "name" {
+                guard case .object(let credentials) = member.value else {
+                    throw ConfigurationError("hub.hubs '\(name)': '\(member.name)' must be an object")
+                }
+                switch member.name {
+                case "apns": hub.apns = credentials
+                case "fcmV1": hub.fcmV1 = credentials
+                case "wns": hub.wns = credentials
+                default: throw ConfigurationError("hub.hubs '\(name)': the key '\(member.name)' is not known. Known are apns, fcmV1, wns")
+                }
+            }
+            hubs.append(hub)
+        }
+        return hubs
+    }
+
+    /// Applies the environment, then the flags, which win. Returns what is neither.
+    package static func apply(
+        arguments: [String], to configuration: inout ServerConfiguration
+    ) throws(ConfigurationError) -> [String] {
+        for key in all {
+            if let text = environment(key.variable) { try key.set(&configuration, text) }
+        }
+        var rest: [String] = []
+        var index = 0
+        while index < arguments.count {
+            let argument = arguments[index]
+            index += 1
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard argument.hasPrefix("--"), let key = all.first(where: { $0.flag == parts[0] }) else {
+                rest.append(argument)
+                continue
+            }
+            if parts.count == 2 {
+                try key.set(&configuration, String(parts[1]))
+            } else if key.isSwitch {
+                try key.set(&configuration, "true")
+            } else if index < arguments.count {
+                try key.set(&configuration, arguments[index])
+                index += 1
+            } else {
+                throw ConfigurationError("\(key.flag) needs a value")
+            }
+        }
+        return rest
+    }
+}

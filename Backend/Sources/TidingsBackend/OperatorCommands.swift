@@ -1,0 +1,306 @@
+import AppBackend
+import HTTPMessages
+import HubClient
+import HubCore
+import JSONBytes
+import OutboundHTTP
+import ProcessLifecycle
+import PushCredentials
+import TidingsModels
+
+/// Commands that speak to a hub, ours or Azure's, over its REST protocol.
+enum OperatorCommands {
+    private static let common = ["connection", "hub", "ca", "json!", "help!"]
+    private static let commonHelp = """
+          --connection STRING   the hub's connection string, or a file that holds it (TIDINGS_CONNECTION)
+          --hub NAME            the hub's name (TIDINGS_HUB, default tidings)
+          --ca FILE             a certificate authority to trust (TIDINGS_CA)
+          --json                machine-readable output
+        """
+
+    private static func client(_ options: OptionReader) throws -> HubClient {
+        guard var text = options["connection"] ?? environment("TIDINGS_CONNECTION") else {
+            throw ConfigurationError("--connection is missing: the connection string of the hub")
+        }
+        if !text.contains("="), let bytes = try Files.read(text) { text = ASCII.trimmed(String(decoding: bytes, as: UTF8.self)) }
+        let connection = try HubConnectionString(parsing: text)
+        var trust = OutboundTrust()
+        if let file = options["ca"] ?? environment("TIDINGS_CA") { trust.authorityFiles[connection.endpoint.origin] = file }
+        return HubClient(
+            connection, hub: options["hub"] ?? environment("TIDINGS_HUB") ?? TidingsServer.developmentHub, client: HTTPClient(trust: trust),
+            time: SystemTimeSource())
+    }
+
+    private static func attempt(_ usage: String, _ arguments: [String], known: [String], _ body: (OptionReader) async throws -> ExitCode) async -> ExitCode {
+        do {
+            let options = try OptionReader(arguments, known: common + known)
+            if options.has("help") {
+                Console.print(usage + "\n" + commonHelp)
+                return .success
+            }
+            return try await body(options)
+        } catch let error as ConfigurationError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch let error as OptionError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch let error as HubError {
+            Console.error("tidings: \(error.httpStatus) \(error.message)")
+            return error.code == .unavailable ? .unavailable : error.code == .unauthorized ? .noPermission : .failure
+        } catch {
+            Console.error("tidings: \(error)")
+            return .failure
+        }
+    }
+
+    // MARK: send
+
+    private static let sendUsage = """
+        usage: tidings send [--tag EXPRESSION]... (--template NAME=VALUE... | --native PLATFORM PAYLOAD) [options]
+
+          --tag EXPRESSION      whom to reach; repeated, one notification for each; none reaches everyone
+          --template NAME=VALUE a value for the templates; repeated for several
+          --native PLATFORM     apns, fcmv1, gcm or wns: the payload is the argument
+          --header NAME:VALUE   a platform header, for example apns-push-type:alert
+          --news                the breaking-news console: one template send for each of the six categories
+          --wait                wait for the outcomes and print them
+        """
+
+    static func send(_ arguments: [String]) async -> ExitCode {
+        await attempt(sendUsage, arguments, known: ["tag", "template", "native", "header", "news!", "wait!"]) { options in
+            let client = try client(options)
+            let headers = try (options.values["header"] ?? []).map { text in
+                let parts = text.split(separator: ":", maxSplits: 1)
+                guard parts.count == 2 else { throw ConfigurationError("--header '\(text)' is not of the form NAME:VALUE") }
+                return RegistrationTemplate.Header(ASCII.trimmed(parts[0]), ASCII.trimmed(parts[1]))
+            }
+            var sends: [(tag: String, HubNotification)] = []
+            if options.has("news") {
+                for category in NewsCategory.allCases {
+                    let values = JSONValue.object(["messageParam": .string("Breaking \(category.rawValue) News!")])
+                    sends.append((category.rawValue, .template(values.text, headers: headers + [.init("apns-push-type", "alert")])))
+                }
+            } else {
+                let notification = try notification(options, headers)
+                let tags = options.values["tag"] ?? [""]
+                sends = tags.map { ($0, notification) }
+            }
+            var isAllSent = true
+            for (tag, notification) in sends {
+                do {
+                    let id = try await client.send(notification, tags: tag)
+                    try await report(client, tag, id, options)
+                } catch let error as HubError {
+                    isAllSent = false
+                    Console.error("tidings: \(tag.isEmpty ? "everyone" : tag): \(error.httpStatus) \(error.message)")
+                }
+            }
+            return isAllSent ? .success : .failure
+        }
+    }
+
+    private static func notification(_ options: OptionReader, _ headers: [RegistrationTemplate.Header]) throws -> HubNotification {
+        if let name = options["native"] {
+            guard let platform = Platform(format: name) ?? Platform(appName: name), let payload = options.rest.first else {
+                throw ConfigurationError("--native needs apns, fcmv1, gcm or wns, and a payload as the argument")
+            }
+            return .native(platform, payload, headers: headers)
+        }
+        guard let pairs = options.values["template"] else { throw ConfigurationError("--template NAME=VALUE or --native PLATFORM is missing") }
+        var object = JSONObject()
+        for pair in pairs {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { throw ConfigurationError("--template '\(pair)' is not of the form NAME=VALUE") }
+            object[String(parts[0])] = .string(String(parts[1]))
+        }
+        return .template(JSONValue.object(object).text, headers: headers)
+    }
+
+    private static func report(_ client: HubClient, _ tag: String, _ id: NotificationID?, _ options: OptionReader) async throws {
+        var details: NotificationDetails?
+        if options.has("wait"), let id { details = try await finalDetails(client, id) }
+        if options.has("json") {
+            var object = JSONObject(["tag": .string(tag), "notification": .string(id?.text ?? "")])
+            if let details { object["details"] = json(details) }
+            Console.print(JSONValue.object(object).text)
+        } else {
+            let outcome = details.map { "  " + summary($0) } ?? ""
+            Console.print("sent to \(tag.isEmpty ? "everyone" : tag)  \(id?.text ?? "")\(outcome)")
+        }
+    }
+
+    private static func finalDetails(_ client: HubClient, _ id: NotificationID) async throws -> NotificationDetails {
+        let time = SystemTimeSource()
+        let deadline = time.now + .seconds(60)
+        while true {
+            let details = try await client.details(id)
+            if details.state.isFinal || time.now >= deadline { return details }
+            // The protocol has no way to be told: SDKs poll as well.
+            try await time.sleep(for: .milliseconds(100))
+        }
+    }
+
+    private static func summary(_ details: NotificationDetails) -> String {
+        let counts = details.outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { platform, outcomes in
+            outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\(platform.appName) \($0.key.rawValue) \($0.value)" }
+        }
+        return ([details.state.rawValue] + counts).joined(separator: ", ")
+    }
+
+    private static func json(_ details: NotificationDetails) -> JSONValue {
+        var outcomes = JSONObject()
+        for (platform, counts) in details.outcomes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            var object = JSONObject()
+            for (outcome, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) { object[outcome.rawValue] = .number(count) }
+            outcomes[platform.appName] = .object(object)
+        }
+        return .object(["state": .string(details.state.rawValue), "tags": .string(details.tags), "outcomes": .object(outcomes)])
+    }
+
+    // MARK: outcomes, registrations
+
+    static func outcomes(_ arguments: [String]) async -> ExitCode {
+        await attempt("usage: tidings outcomes ID [options]\n", arguments, known: []) { options in
+            guard let text = options.rest.first, let id = NotificationID(text) else { throw ConfigurationError("the notification id is missing") }
+            let details = try await client(options).details(id)
+            Console.print(options.has("json") ? json(details).text : summary(details))
+            return .success
+        }
+    }
+
+    static func registrations(_ arguments: [String]) async -> ExitCode {
+        await attempt(
+            "usage: tidings registrations [--tag TAG | --handle HANDLE] [--top N] [options]\n", arguments, known: ["tag", "handle", "top"]
+        ) { options in
+            let client = try client(options)
+            let countMax = options["top"].flatMap { Int($0) } ?? 1000
+            let found: [Registration]
+            if let tag = options["tag"] {
+                found = try await client.registrations(tag: try HubTag(tag), countMax: countMax)
+            } else if let handle = options["handle"] {
+                found = try await client.registrations(handle: handle, countMax: countMax)
+            } else {
+                found = try await client.registrations(countMax: countMax)
+            }
+            for registration in found {
+                let content = registration.content
+                if options.has("json") {
+                    Console.print(
+                        JSONValue.object([
+                            "id": .string(registration.id.text), "etag": .number(registration.etag),
+                            "platform": .string(content.handle.platform.format), "handle": .string(content.handle.text),
+                            "tags": .array(content.tags.map { .string($0.text) }),
+                            "template": content.template.map { .string($0.name ?? "") } ?? .null,
+                        ]).text)
+                } else {
+                    let kind = content.template.map { "template \($0.name ?? "")" } ?? "native"
+                    Console.print(
+                        "\(registration.id)  \(content.handle.platform.format)  \(kind)  \(content.handle.masked)  \(content.tags.map(\.text).joined(separator: ","))")
+                }
+            }
+            return .success
+        }
+    }
+}
+
+/// `tidings users`: who may sign in at the app back end outside development.
+enum UserCommands {
+    private static let usage = """
+        usage: tidings users add NAME | remove NAME | list  [--state DIR]
+
+        The password is asked for, or read from standard input; never an argument. Stop the server first: a state
+        folder belongs to one process.
+        """
+
+    static func run(_ arguments: [String]) async -> ExitCode {
+        do {
+            let options = try OptionReader(arguments, known: ["state", "help!"])
+            if options.has("help") {
+                Console.print(usage)
+                return .success
+            }
+            let folder = try StateFolder(path: options["state"] ?? StateFolder.defaultPath("tidings"))
+            let code = try await act(options.rest, folder.path)
+            withExtendedLifetime(folder) {}
+            return code
+        } catch let error as ConfigurationError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch let error as OptionError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch {
+            Console.error("tidings: \(error)")
+            return .failure
+        }
+    }
+
+    private static func act(_ words: [String], _ path: String) async throws -> ExitCode {
+        let store = try BackendStore(path: path + "/backend.sqlite")
+        defer { store.close() }
+        switch (words.first, words.dropFirst().first) {
+        case ("list", nil):
+            for name in try await store.userNames() { Console.print(name) }
+            return .success
+        case ("add", let name?):
+            do throws(HubError) { _ = try HubTag.username(name) } catch {
+                throw ConfigurationError("the user name '\(name)' cannot be a tag: \(error.message)")
+            }
+            guard let password = Console.readPassword("Password for \(name): "), !password.isEmpty else {
+                throw ConfigurationError("the password is empty")
+            }
+            try await store.setUser(name, passwordHash: try PasswordHash.make(password))
+            Console.print("added \(name)")
+            return .success
+        case ("remove", let name?):
+            guard try await store.removeUser(name) else {
+                Console.error("tidings: there is no user '\(name)'")
+                return .noUser
+            }
+            Console.print("removed \(name)")
+            return .success
+        default:
+            Console.error(usage)
+            return .usage
+        }
+    }
+}
+
+/// `tidings keys`: the connection strings of a state folder.
+enum KeyCommand {
+    static func run(_ arguments: [String]) async -> ExitCode {
+        do {
+            let options = try OptionReader(arguments, known: ["state", "endpoint", "hub", "help!"])
+            if options.has("help") {
+                Console.print("usage: tidings keys [--state DIR] [--endpoint URL] [--hub NAME]\n\nPrints each policy's connection string; keys are secrets.")
+                return .success
+            }
+            let path = options["state"] ?? StateFolder.defaultPath("tidings")
+            guard let endpoint = HTTPURL(options["endpoint"] ?? "https://localhost:8081/") else {
+                throw ConfigurationError("--endpoint is not an http or https URL")
+            }
+            guard Files.exists(path + "/keys/hubs.json") else {
+                throw ConfigurationError("\(path)/keys/hubs.json does not exist: 'tidings serve' makes it at its first start")
+            }
+            var keys = try HubKeys(path: path + "/keys/hubs.json")
+            for hub in options["hub"].map({ [$0] }) ?? keys.hubs {
+                guard keys.hubs.contains(hub) else { throw ConfigurationError("there is no hub '\(hub)' in \(path)") }
+                for policy in try keys.policies(for: hub) {
+                    let string = HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey)
+                    Console.print("\(hub)  \(policy.rights.text)\n  \(string.text)")
+                }
+            }
+            return .success
+        } catch let error as ConfigurationError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch let error as OptionError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch {
+            Console.error("tidings: \(error)")
+            return .failure
+        }
+    }
+}

@@ -1,0 +1,227 @@
+import BackendClient
+import DeviceLink
+import EventLoops
+import GatewayConnection
+import HTTPMessages
+import HubClient
+import JSONBytes
+import OutboundHTTP
+import ProcessLifecycle
+package import PushTelemetry
+import TLSTransport
+package import TidingsModels
+
+/// A device without a screen: it gets a handle from the gateway, registers, receives, fetches and shows.
+public actor DeviceDaemon {
+    let configuration: DaemonConfiguration
+    let time: any TimeSource
+    let log: Log
+    let inbox: Inbox
+    let client: HTTPClient
+    private let folder: StateFolder
+    private let statePath: String
+    private let connection: GatewayConnection
+    var state: DeviceState
+    /// Set while the gateway is reached.
+    private(set) var connectedSince: Timestamp?
+    private(set) var disconnected: (since: Timestamp, reason: String)
+    private var observers: [AsyncStream<DeviceEvent>.Continuation] = []
+    private var handleWaiters: [Int: CheckedContinuation<Void, Never>] = [:]
+    private var nextWaiter = 0
+    private var pump: Task<Void, Never>?
+    /// Presentations that wait for a fetch; ``stop()`` waits for them.
+    private var presentations: [Int64: Task<Void, Never>] = [:]
+    /// One registration at a time, like the tutorials' queue of width one.
+    var registering: Task<Void, any Error>?
+
+    /// Opens the state folder and takes its lock.
+    package init(_ configuration: DaemonConfiguration, time: any TimeSource, log: Log) throws {
+        self.configuration = configuration
+        self.time = time
+        self.log = log
+        folder = try StateFolder(path: configuration.statePath)
+        statePath = configuration.statePath + "/device.json"
+        state = try DeviceState.load(statePath, newInstallationID: Self.newUUID())
+        try state.save(statePath)
+        inbox = try Inbox(path: configuration.statePath + "/inbox.sqlite")
+        var trust = OutboundTrust()
+        var tls: TLSContext?
+        if let file = configuration.authorityFile {
+            guard let pem = try Files.read(file) else { throw DaemonFailure("The CA file \(file) does not exist.") }
+            for url in [configuration.gateway, configuration.backend, configuration.hub?.endpoint, configuration.sendHub?.endpoint] {
+                if let url { trust.authorityFiles[url.origin] = file }
+            }
+            tls = try TLSContext.client(trusting: pem, protocols: ["http/1.1"])
+        } else if configuration.gateway.scheme == "https" {
+            tls = try TLSContext.client(protocols: ["http/1.1"])
+        }
+        client = HTTPClient(trust: trust, userAgent: "tidings-device")
+        connection = GatewayConnection(
+            url: configuration.gateway, tls: tls, uaid: state.uaid, jitter: { Double.random(in: 0..<1) })
+        disconnected = (time.now, "starting")
+    }
+
+    /// Connects, and goes on with what the last run left: pushes that were stored and not shown.
+    public func start() async throws {
+        for entry in try await inbox.unshown() { await present(entry) }
+        connection.start()
+        if state.channelID == nil {
+            state.channelID = Self.newUUID()
+            try save()
+        }
+        requestHandle()
+        // `stop` waits for it.
+        pump = Task { [connection] in
+            for await event in connection.events { await self.received(event) }
+        }
+    }
+
+    /// Disconnects and waits for what is being shown.
+    public func stop() async {
+        connection.stop()
+        await pump?.value
+        for task in presentations.values { await task.value }
+        for observer in observers { observer.finish() }
+        inbox.close()
+    }
+
+    /// The events from now on.
+    public func events() -> AsyncStream<DeviceEvent> {
+        let (stream, continuation) = AsyncStream.makeStream(of: DeviceEvent.self)
+        observers.append(continuation)
+        return stream
+    }
+
+    func emit(_ event: DeviceEvent) {
+        for observer in observers { observer.yield(event) }
+    }
+
+    func save() throws { try state.save(statePath) }
+
+    static func newUUID() -> String {
+        var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let text = Array(Hex.encode(bytes).utf8)
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }.joined(separator: "-")
+    }
+
+    // MARK: The gateway
+
+    private func requestHandle() {
+        if let channelID = state.channelID { connection.register(channelID: channelID, platform: configuration.platform) }
+    }
+
+    /// Gives the handle back and asks for a fresh one, as an operating system does when an app is reinstalled.
+    package func renewHandle() throws {
+        if let channelID = state.channelID { connection.unregister(channelID: channelID) }
+        state.channelID = Self.newUUID()
+        try save()
+        requestHandle()
+    }
+
+    /// Drops the connection, which then comes back by itself.
+    package func reconnect() { connection.reconnect() }
+
+    private func received(_ event: GatewayEvent) async {
+        do {
+            switch event {
+            case .connected(let uaid):
+                connectedSince = time.now
+                if state.uaid != uaid {
+                    // A gateway that does not know the device any more knows no handle of it either.
+                    let isForgotten = state.uaid != nil
+                    state.uaid = uaid
+                    try save()
+                    if isForgotten { requestHandle() }
+                }
+                emit(DeviceEvent("connected", ["gateway": .string(configuration.gateway.origin)]))
+            case .disconnected(let reason):
+                if connectedSince != nil { disconnected.since = time.now }
+                connectedSince = nil
+                disconnected.reason = reason
+                emit(DeviceEvent("disconnected", ["reason": .string(reason)]))
+            case .registered(_, let handle): try await handleArrived(handle)
+            case .registrationRefused(_, let status, let reason):
+                emit(DeviceEvent("handle_refused", ["status": .number(status), "reason": .string(reason)]))
+            case .unregistered: break
+            case .notification(let notification): try await arrived(notification)
+            }
+        } catch {
+            log.error("device_failed", ["reason": .string(String(describing: error))])
+            emit(DeviceEvent("error", ["reason": .string(String(describing: error))]))
+        }
+    }
+
+    private func handleArrived(_ handle: String) async throws {
+        if state.handle != handle {
+            state.handle = handle
+            try save()
+            emit(DeviceEvent("handle", ["platform": .string(configuration.platform.appName), "handle": .string(handle)]))
+        }
+        let waiters = handleWaiters
+        handleWaiters = [:]
+        for waiter in waiters.values { waiter.resume() }
+        await registerAgain()
+    }
+
+    /// The handle, waiting for it up to ``DaemonConfiguration/handleTimeout``.
+    func currentHandle() async throws -> String {
+        if let handle = state.handle, connectedSince != nil { return handle }
+        if state.handle == nil || connectedSince == nil {
+            let ticket = nextWaiter
+            nextWaiter += 1
+            let timeout = Task { [time] in
+                try? await time.sleep(for: DaemonConfiguration.handleTimeout)
+                self.giveUpWaiting(ticket)
+            }
+            await withCheckedContinuation { handleWaiters[ticket] = $0 }
+            timeout.cancel()
+        }
+        guard let handle = state.handle else {
+            throw DaemonFailure("The device has no handle yet: the gateway is not reached (\(disconnected.reason)).")
+        }
+        return handle
+    }
+
+    private func giveUpWaiting(_ ticket: Int) { handleWaiters.removeValue(forKey: ticket)?.resume() }
+
+    // MARK: Pushes
+
+    /// Store, acknowledge, mark shown, show: a kill in between may lose the line, never the entry, and never shows it
+    /// twice.
+    private func arrived(_ notification: DeviceNotification) async throws {
+        let entry = try await inbox.add(notification, user: state.login?.user, now: time.now)
+        connection.acknowledge([
+            .init(channelID: notification.channelID, version: notification.version, code: entry == nil ? 102 : 100)
+        ])
+        guard let entry else { return }
+        await present(entry)
+    }
+
+    /// Shows at once what needs no fetch; the rest in a task of its own, so that it holds nothing up.
+    private func present(_ entry: InboxEntry) async {
+        let content = PushContent(entry.notification)
+        switch content {
+        case .text, .silent, .unreadable: await show(entry, content)
+        case .secure, .rich:
+            presentations[entry.id] = Task {
+                await self.show(entry, content)
+                self.presentations[entry.id] = nil
+            }
+        }
+    }
+
+    private func show(_ entry: InboxEntry, _ content: PushContent) async {
+        do { try await presentContent(entry, content) } catch {
+            log.error("inbox_failed", ["reason": .string(String(describing: error))])
+            emit(DeviceEvent("error", ["reason": .string(String(describing: error))]))
+        }
+    }
+}
+
+/// A command that cannot be done, or a file that cannot be used.
+package struct DaemonFailure: Error, CustomStringConvertible, Sendable {
+    package let description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,93 @@
+package import DeviceLink
+import JSONBytes
+import TidingsModels
+import XMLBytes
+
+/// What a push says to its app, read from the payload of whichever platform the device stands for.
+package enum PushContent: Equatable, Sendable {
+    /// Text to show at once.
+    case text(title: String?, body: String)
+    /// Fetch this item; its payload is the text.
+    case secure(id: Int32)
+    /// Show the message; the content is fetched by id.
+    case rich(id: Int32, message: String, type: String)
+    /// A wake-up without anything to show.
+    case silent
+    /// The payload is not what its platform sends.
+    case unreadable(reason: String)
+
+    package init(_ notification: DeviceNotification) {
+        switch notification.platform {
+        case .apns: self = Self.apple(notification.data)
+        case .gcm, .fcmV1: self = Self.google(notification.data)
+        case .wns, .mpns: self = Self.windows(notification)
+        case nil: self = .unreadable(reason: "a push without a platform")
+        }
+    }
+
+    private static func apple(_ data: [UInt8]) -> PushContent {
+        guard case .object(let object)? = try? JSONValue(parsing: data) else { return .unreadable(reason: "the payload is not a JSON object") }
+        if let stored = stored(object) { return stored }
+        let aps = object["aps"]
+        if let text = aps?["alert"]?.stringValue { return .text(title: nil, body: text) }
+        if let alert = aps?["alert"]?.objectValue, let body = alert["body"]?.stringValue {
+            return .text(title: alert["title"]?.stringValue, body: body)
+        }
+        if let text = object["inAppMessage"]?.stringValue { return .text(title: nil, body: text) }
+        return .silent
+    }
+
+    private static func google(_ data: [UInt8]) -> PushContent {
+        guard case .object(let object)? = try? JSONValue(parsing: data) else { return .unreadable(reason: "the payload is not a JSON object") }
+        if case .object(let data)? = object["data"] {
+            if let stored = stored(data) { return stored }
+            if let text = data["message"]?.stringValue { return .text(title: data["title"]?.stringValue, body: text) }
+        }
+        if let body = object["notification"]?["body"]?.stringValue {
+            return .text(title: object["notification"]?["title"]?.stringValue, body: body)
+        }
+        return .silent
+    }
+
+    private static func windows(_ notification: DeviceNotification) -> PushContent {
+        if notification.header("X-WNS-Type")?.lowercased() == "wns/raw" {
+            let text = String(decoding: notification.data, as: UTF8.self)
+            // The secure-push tutorial's raw body is the bare id.
+            if let id = itemID(text) { return .secure(id: id) }
+            if case .object(let object)? = try? JSONValue(parsing: notification.data), let stored = stored(object) { return stored }
+            return .text(title: nil, body: text)
+        }
+        guard let root = try? XMLElement(parsing: notification.data) else { return .unreadable(reason: "the payload is not XML") }
+        let texts = Self.texts(root)
+        if texts.isEmpty { return .silent }
+        return .text(title: texts.count > 1 ? texts[0] : nil, body: texts.dropFirst(texts.count > 1 ? 1 : 0).joined(separator: "\n"))
+    }
+
+    private static func texts(_ element: XMLElement) -> [String] {
+        element.name.local == "text" ? [element.text] : element.elements.flatMap(texts)
+    }
+
+    /// A secure or rich id, as a string or a number.
+    private static func stored(_ object: JSONObject) -> PushContent? {
+        if let value = object["secureId"] {
+            return itemID(value).map { .secure(id: $0) } ?? .unreadable(reason: "secureId is not a 31-bit integer")
+        }
+        if let value = object["richId"] {
+            guard let id = itemID(value) else { return .unreadable(reason: "richId is not a 31-bit integer") }
+            return .rich(id: id, message: object["richMessage"]?.stringValue ?? "", type: object["richType"]?.stringValue ?? "")
+        }
+        return nil
+    }
+
+    private static func itemID(_ value: JSONValue) -> Int32? {
+        switch value {
+        case .string(let text), .number(let text): itemID(text)
+        default: nil
+        }
+    }
+
+    private static func itemID(_ text: String) -> Int32? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int32(text)
+    }
+}

@@ -1,0 +1,65 @@
+package import HTTPMessages
+
+/// Every address of a hub. The server matches it, the client prints it.
+package enum HubRoute: Equatable, Sendable {
+    case registrationIDs(hub: String)
+    case registrations(hub: String)
+    /// The id as text: one that is malformed is answered with 410, not 404.
+    case registration(hub: String, id: String)
+    case taggedRegistrations(hub: String, tag: String)
+    case messages(hub: String)
+    case message(hub: String, id: String)
+
+    package var hub: String {
+        switch self {
+        case .registrationIDs(let hub), .registrations(let hub), .registration(let hub, _),
+            .taggedRegistrations(let hub, _), .messages(let hub), .message(let hub, _):
+            hub
+        }
+    }
+
+    /// The path in the spelling that every SDK understands.
+    package var path: String {
+        let root = "/" + PercentEncoding.encode(hub)
+        return switch self {
+        case .registrationIDs: root + "/registrationids"
+        case .registrations: root + "/registrations"
+        case .registration(_, let id): root + "/registrations/" + PercentEncoding.encode(id)
+        case .taggedRegistrations(_, let tag): root + "/tags/" + PercentEncoding.encode(tag) + "/registrations"
+        case .messages: root + "/messages"
+        case .message(_, let id): root + "/messages/" + PercentEncoding.encode(id)
+        }
+    }
+
+    /// Fixed words match without case, and a trailing slash is optional. Nil for an unknown path.
+    package init?(_ target: RequestTarget) {
+        let segments = target.segments
+        guard segments.count >= 2 else { return nil }
+        let hub = segments[0]
+        let words = segments.map { $0.lowercased() }
+        switch (segments.count, words[1]) {
+        case (2, "registrationids"): self = .registrationIDs(hub: hub)
+        case (2, "registrations"): self = .registrations(hub: hub)
+        case (3, "registrations"): self = .registration(hub: hub, id: segments[2])
+        case (4, "tags") where words[3] == "registrations": self = .taggedRegistrations(hub: hub, tag: segments[2])
+        case (2, "messages"): self = .messages(hub: hub)
+        case (3, "messages"): self = .message(hub: hub, id: segments[2])
+        default: return nil
+        }
+    }
+}
+
+/// The `api-version` that our client sends.
+package let hubAPIVersion = "2020-06"
+
+/// Header names of the hub protocol.
+package enum HubHeader {
+    package static let format = "ServiceBusNotification-Format"
+    package static let tags = "ServiceBusNotification-Tags"
+    package static let apnsExpiry = "ServiceBusNotification-Apns-Expiry"
+    package static let continuation = "x-ms-continuationtoken"
+    package static let trackingID = "TrackingId"
+    package static let correlationID = "x-ms-correlation-request-id"
+    /// Ours: the delivery id towards our own gateway (`docs/compatibility.md`).
+    package static let deliveryID = "Tidings-Delivery-Id"
+}
