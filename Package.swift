@@ -11,6 +11,14 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Tests import what their module under test imports; naming each of those again would say nothing.
+let testSettings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
 enum Side: String {
     case shared = "Shared", backend = "Backend", client = "Client"
 }
@@ -25,7 +33,7 @@ func program(_ name: String, path: String, _ dependencies: [Target.Dependency]) 
 }
 
 func tests(_ name: String, path: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+    .testTarget(name: name, dependencies: dependencies, path: path, swiftSettings: testSettings)
 }
 
 func cLibrary(_ name: String, in side: Side = .shared) -> Target {
@@ -141,7 +149,7 @@ let package = Package(
         .target(
             name: "TidingsConformance",
             dependencies: [
-                "TidingsBackend", "DeviceDaemon", "BackendClient", "GatewayConnection", "HubClient", "HubAPI",
+                "TidingsBackend", "AppBackend", "HTTPServing", "HubCore", "DeviceDaemon", "BackendClient", "GatewayConnection", "HubClient", "HubAPI",
                 "TidingsModels", "EventLoops", "HTTPMessages", "JSONBytes", "OutboundHTTP", "PushTelemetry",
                 "ProcessLifecycle", "PushCredentials", "TLSTransport",
             ],
@@ -168,7 +176,7 @@ let package = Package(
             "ConformanceTests", path: "ConformanceTests/Scenarios",
             [
                 "TidingsConformance", "TidingsModels", "HubClient", "HubAPI", "BackendClient", "DeviceDaemon", "JSONBytes",
-                "HTTPMessages", "OutboundHTTP", "EventLoops", "TidingsBackend", "PushCredentials",
+                "HTTPMessages", "OutboundHTTP", "EventLoops", "TidingsBackend", "PushCredentials", "ProcessLifecycle", "tidings",
             ]),
     ]
 )

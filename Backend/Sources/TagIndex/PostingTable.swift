@@ -45,7 +45,8 @@ struct PostingTable: ~Copyable {
     }
 
     deinit {
-        for side in sides { roaring_bitmap_free(side.bitmap) }
+        // roaring_bitmap_free takes no null pointer.
+        for side in sides { if let bitmap = side.bitmap { roaring_bitmap_free(bitmap) } }
         slots.deallocate()
     }
 
@@ -153,7 +154,7 @@ struct PostingTable: ~Copyable {
                 isEmpty = sides[position].count == 0
             }
             if isEmpty {
-                roaring_bitmap_free(sides[position].bitmap)
+                if let bitmap = sides[position].bitmap { roaring_bitmap_free(bitmap) }
                 sides[position] = Side()
                 freeSides.append(UInt32(position))
                 slots[index].set(.none)

@@ -146,7 +146,11 @@ extension DeviceDaemon {
             object["actions"] = .array(["OK", "More"])
             return try await finish(entry, DeviceEvent("alert", fields: object))
         }
-        if configuration.localNotificationDelay > .zero { try await time.sleep(for: configuration.localNotificationDelay) }
+        if configuration.localNotificationDelay > .zero {
+            let shownAt = time.now + configuration.localNotificationDelay
+            emit(DeviceEvent("fetched", ["id": .number(entry.id), "shownAt": .string(shownAt.description)]))
+            try await time.sleep(until: shownAt)
+        }
         object["category"] = .string(Self.richCategory)
         object["actions"] = .array([.object(["id": .string(Self.richAction), "title": "More"])])
         try await finish(entry, DeviceEvent("local_notification", fields: object))

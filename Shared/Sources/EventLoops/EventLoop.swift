@@ -98,6 +98,12 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         pthread_setspecific(currentLoopKey, context)
         let loop = Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue()
         tidings_uv_name_thread(loop.name)
+        // OpenSSL writes with write(2), which raises SIGPIPE in the thread that calls it. A library installs no handler,
+        // but its own threads may block the signal: the write then fails with EPIPE.
+        var pipe = sigset_t()
+        sigemptyset(&pipe)
+        sigaddset(&pipe, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &pipe, nil)
         uv_run(loop.handle, UV_RUN_DEFAULT)
         fatalError("an event loop ended")
     }

@@ -72,7 +72,8 @@ package struct SharedAccessSignature: Sendable, Equatable {
         let rest = decoded[schemeEnd.upperBound...].prefix { $0 != "?" && $0 != "#" }
         let authority = rest.prefix { $0 != "/" }
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-        let path = rest.dropFirst(authority.count).split(separator: "/").map(String.init)
+        // A client that signs a whole URL has the path encoded once more inside.
+        let path = rest.dropFirst(authority.count).split(separator: "/").map { PercentEncoding.decode($0) ?? String($0) }
         return (Self.withoutPort(host), path)
     }
 

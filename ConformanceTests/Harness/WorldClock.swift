@@ -1,0 +1,66 @@
+import ProcessLifecycle
+import Synchronization
+public import TidingsModels
+
+/// The machine's clock with an offset that a test moves forward: what sleeps wakes when its time has come.
+public final class WorldClock: TimeSource {
+    private struct State {
+        var offset = Duration.zero
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+    private let system = SystemTimeSource()
+
+    /// A clock that shows the machine's time.
+    public init() {}
+
+    /// The machine's time plus what ``advance(by:)`` added.
+    public var now: Timestamp { system.now + state.withLock { $0.offset } }
+
+    /// Moves the time forward and wakes every sleeper, who looks whether its time has come.
+    public func advance(by duration: Duration) {
+        let waiters = state.withLock { state in
+            state.offset += duration
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume() }
+    }
+
+    /// Returns when ``now`` has reached `deadline`.
+    public func sleep(until deadline: Timestamp) async throws {
+        while now < deadline {
+            try Task.checkCancellation()
+            let left = deadline - now
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await Task.sleep(for: left) }
+                group.addTask { await self.advanced() }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Returns at the next advance, or when the task is cancelled.
+    private func advanced() async {
+        let ticket = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if Task.isCancelled { return true }
+                    state.waiters[ticket] = continuation
+                    return false
+                }
+                if isCancelled { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: ticket) }?.resume()
+        }
+    }
+}

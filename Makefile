@@ -1,0 +1,43 @@
+# make demo   installs what is missing, builds, and runs the five tutorials end to end
+# make test   installs what is missing, and runs every test
+SWIFT ?= swift
+FORMATTED = Package.swift Shared Backend Client ConformanceTests
+
+.PHONY: demo test build release format lint imports packages bench sanitize peers
+
+demo: packages
+	$(SWIFT) build --product tidings-demo
+	"$$($(SWIFT) build --show-bin-path)/tidings-demo" $(ARGS)
+
+test: packages
+	$(SWIFT) test $(ARGS)
+
+build: packages
+	$(SWIFT) build
+
+release: packages
+	$(SWIFT) build -c release --static-swift-stdlib --product tidings
+	$(SWIFT) build -c release --static-swift-stdlib --product tidings-device
+
+format:
+	$(SWIFT) format --in-place --recursive --parallel $(FORMATTED)
+
+lint: imports
+	$(SWIFT) format lint --strict --recursive --parallel $(FORMATTED)
+
+imports:
+	scripts/check-imports
+
+bench: packages
+	$(SWIFT) build -c release --product tidings-benchmarks
+	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)
+
+sanitize: packages
+	$(SWIFT) test --sanitize=thread --scratch-path .build/thread-sanitizer
+	$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build/address-sanitizer
+
+peers: packages
+	scripts/test-peers
+
+packages:
+	@scripts/install-packages
