@@ -25,7 +25,11 @@ enum Side: String {
 
 func library(_ name: String, in side: Side, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(
-        name: name, dependencies: dependencies, path: "\(side.rawValue)/Sources/\(name)", swiftSettings: settings)
+        name: name,
+        dependencies: dependencies,
+        path: "\(side.rawValue)/Sources/\(name)",
+        swiftSettings: settings
+    )
 }
 
 func program(_ name: String, path: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -45,8 +49,10 @@ let package = Package(
     products: [
         .library(name: "TidingsModels", targets: ["TidingsModels"]),
         .library(
-            name: "TidingsClient", targets: ["HubClient", "BackendClient", "GatewayConnection", "DeviceDaemon"]),
-        .library(name: "TidingsBackend", targets: ["TidingsBackend"]),
+            name: "TidingsClient",
+            targets: ["HubClient", "BackendClient", "GatewayConnection", "DeviceDaemon"]
+        ),
+        .library(name: "TidingsBackend", targets: ["TidingsBackend", "AppBackend"]),
         .library(name: "TidingsConformance", targets: ["TidingsConformance"]),
         .executable(name: "tidings", targets: ["tidings"]),
         .executable(name: "tidings-device", targets: ["tidings-device"]),
@@ -70,113 +76,182 @@ let package = Package(
         library("PushTelemetry", in: .shared, ["TidingsModels", "JSONBytes"]),
         library("ProcessLifecycle", in: .shared, ["TidingsModels", "PushTelemetry", "JSONBytes"]),
         library("EventLoops", in: .shared, ["CTidingsUV", "PushTelemetry"]),
-        library("TLSTransport", in: .shared, ["CTidingsOpenSSL", "CTidingsUV", "EventLoops", "PushTelemetry"]),
         library(
-            "OutboundHTTP", in: .shared,
-            ["CTidingsCurl", "CTidingsNGHTTP2", "CTidingsUV", "EventLoops", "TLSTransport", "HTTPMessages", "PushTelemetry"]),
+            "TLSTransport",
+            in: .shared,
+            ["CTidingsOpenSSL", "CTidingsUV", "EventLoops", "PushTelemetry"]
+        ),
+        library(
+            "OutboundHTTP",
+            in: .shared,
+            [
+                "CTidingsCurl", "CTidingsNGHTTP2", "CTidingsUV", "EventLoops", "TLSTransport", "HTTPMessages",
+                "PushTelemetry",
+            ]
+        ),
         library("SQLiteStorage", in: .shared, ["CTidingsSQLite", "PushTelemetry"]),
-        library("PushCredentials", in: .shared, ["CTidingsOpenSSL", "HTTPMessages", "JSONBytes", "TidingsModels"]),
         library(
-            "HubClient", in: .shared,
-            ["TidingsModels", "HubAPI", "OutboundHTTP", "HTTPMessages", "PushCredentials", "XMLBytes", "JSONBytes"]),
+            "PushCredentials",
+            in: .shared,
+            ["CTidingsOpenSSL", "HTTPMessages", "JSONBytes", "TidingsModels"]
+        ),
+        library(
+            "HubClient",
+            in: .shared,
+            [
+                "TidingsModels", "HubAPI", "OutboundHTTP", "HTTPMessages", "PushCredentials", "XMLBytes",
+                "JSONBytes",
+            ]
+        ),
 
         // Backend, in the order that a notification passes through it.
         library(
-            "HTTPServing", in: .backend,
+            "HTTPServing",
+            in: .backend,
             [
-                "CTidingsNGHTTP2", "EventLoops", "TLSTransport", "WebSocketFraming", "HTTPMessages", "PushTelemetry",
+                "CTidingsNGHTTP2", "EventLoops", "TLSTransport", "WebSocketFraming", "HTTPMessages",
+                "PushTelemetry",
                 "ProcessLifecycle",
-            ]),
+            ]
+        ),
         library(
-            "AppBackend", in: .backend,
+            "AppBackend",
+            in: .backend,
             [
-                "HubAPI", "HubClient", "HTTPServing", "SQLiteStorage", "PushCredentials", "TidingsModels", "JSONBytes",
+                "HubAPI", "HubClient", "HTTPServing", "SQLiteStorage", "PushCredentials", "TidingsModels",
+                "JSONBytes",
                 "XMLBytes", "ProcessLifecycle",
                 "HTTPMessages", "PushTelemetry",
-            ]),
+            ]
+        ),
         library(
-            "HubServer", in: .backend,
-            ["HubCore", "HubAPI", "HTTPServing", "PushCredentials", "TidingsModels", "HTTPMessages", "PushTelemetry"]),
+            "HubServer",
+            in: .backend,
+            [
+                "HubCore", "HubAPI", "HTTPServing", "PushCredentials", "TidingsModels", "HTTPMessages",
+                "PushTelemetry",
+            ]
+        ),
         library("HubCore", in: .backend, ["TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages"]),
         library("TagIndex", in: .backend, ["HubCore", "TidingsModels", "CTidingsRoaring"]),
         library("HubStore", in: .backend, ["HubCore", "TidingsModels", "SQLiteStorage", "PushTelemetry"]),
         library(
-            "PlatformSenders", in: .backend,
+            "PlatformSenders",
+            in: .backend,
             [
-                "HubCore", "HubAPI", "TidingsModels", "OutboundHTTP", "PushCredentials", "JSONBytes", "XMLBytes",
+                "HubCore", "HubAPI", "TidingsModels", "OutboundHTTP", "PushCredentials", "JSONBytes",
+                "XMLBytes",
                 "HTTPMessages", "PushTelemetry",
-            ]),
+            ]
+        ),
         library(
-            "PushGateway", in: .backend,
+            "PushGateway",
+            in: .backend,
             [
-                "DeviceLink", "HTTPServing", "WebSocketFraming", "SQLiteStorage", "PushCredentials", "TidingsModels",
+                "DeviceLink", "HTTPServing", "WebSocketFraming", "SQLiteStorage", "PushCredentials",
+                "TidingsModels",
                 "JSONBytes", "XMLBytes", "HTTPMessages", "PushTelemetry",
-            ]),
+            ]
+        ),
         library(
-            "TidingsBackend", in: .backend,
+            "TidingsBackend",
+            in: .backend,
             [
-                "HTTPServing", "AppBackend", "HubServer", "HubCore", "TagIndex", "HubStore", "PlatformSenders",
-                "PushGateway", "TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages", "EventLoops", "TLSTransport",
+                "HTTPServing", "AppBackend", "HubServer", "HubCore", "TagIndex", "HubStore",
+                "PlatformSenders",
+                "PushGateway", "TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages", "EventLoops",
+                "TLSTransport",
                 "OutboundHTTP", "HubClient", "HubAPI", "SQLiteStorage", "PushCredentials", "PushTelemetry",
                 "ProcessLifecycle", "WebSocketFraming",
-            ]),
+            ]
+        ),
         program("tidings", path: "Backend/Sources/tidings", ["TidingsBackend"]),
         program(
-            "tidings-benchmarks", path: "Backend/Benchmarks",
-            ["TidingsBackend", "EventLoops", "TLSTransport", "HTTPServing", "HTTPMessages", "PushGateway"]),
+            "tidings-benchmarks",
+            path: "Backend/Benchmarks",
+            ["TidingsBackend", "EventLoops", "TLSTransport", "HTTPServing", "HTTPMessages", "PushGateway"]
+        ),
 
         // Client.
         library(
-            "BackendClient", in: .client,
-            ["TidingsModels", "HubAPI", "OutboundHTTP", "HTTPMessages", "JSONBytes"]),
+            "BackendClient",
+            in: .client,
+            ["TidingsModels", "HubAPI", "OutboundHTTP", "HTTPMessages", "JSONBytes"]
+        ),
         library(
-            "GatewayConnection", in: .client,
+            "GatewayConnection",
+            in: .client,
             [
-                "DeviceLink", "TidingsModels", "EventLoops", "TLSTransport", "WebSocketFraming", "HTTPMessages",
+                "DeviceLink", "TidingsModels", "EventLoops", "TLSTransport", "WebSocketFraming",
+                "HTTPMessages",
                 "PushTelemetry",
-            ]),
+            ]
+        ),
         library(
-            "DeviceDaemon", in: .client,
+            "DeviceDaemon",
+            in: .client,
             [
-                "BackendClient", "GatewayConnection", "HubClient", "HubAPI", "DeviceLink", "TidingsModels", "JSONBytes",
+                "BackendClient", "GatewayConnection", "HubClient", "HubAPI", "DeviceLink", "TidingsModels",
+                "JSONBytes",
                 "SQLiteStorage",
                 "XMLBytes", "HTTPMessages", "EventLoops", "TLSTransport", "OutboundHTTP", "PushCredentials",
                 "PushTelemetry", "ProcessLifecycle",
-            ]),
+            ]
+        ),
         program("tidings-device", path: "Client/Sources/tidings-device", ["DeviceDaemon"]),
 
         // Conformance: everything in one process.
         .target(
             name: "TidingsConformance",
             dependencies: [
-                "TidingsBackend", "AppBackend", "HTTPServing", "HubCore", "DeviceDaemon", "BackendClient", "GatewayConnection", "HubClient", "HubAPI",
+                "TidingsBackend", "AppBackend", "HTTPServing", "HubCore", "PushGateway", "DeviceDaemon",
+                "BackendClient", "GatewayConnection", "HubClient", "HubAPI",
                 "TidingsModels", "EventLoops", "HTTPMessages", "JSONBytes", "OutboundHTTP", "PushTelemetry",
                 "ProcessLifecycle", "PushCredentials", "TLSTransport",
             ],
-            path: "ConformanceTests/Harness", swiftSettings: settings),
+            path: "ConformanceTests/Harness",
+            swiftSettings: settings
+        ),
         program("tidings-demo", path: "ConformanceTests/Demo", ["TidingsConformance"]),
         tests(
-            "SharedTests", path: "Shared/Tests/SharedTests",
+            "SharedTests",
+            path: "Shared/Tests/SharedTests",
             [
-                "TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages", "HubAPI", "DeviceLink", "WebSocketFraming",
-                "PushTelemetry", "EventLoops", "TLSTransport", "OutboundHTTP", "SQLiteStorage", "PushCredentials",
+                "TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages", "HubAPI", "DeviceLink",
+                "WebSocketFraming",
+                "PushTelemetry", "EventLoops", "TLSTransport", "OutboundHTTP", "SQLiteStorage",
+                "PushCredentials",
                 "ProcessLifecycle",
-            ]),
+            ]
+        ),
         tests(
-            "BackendTests", path: "Backend/Tests/BackendTests",
+            "BackendTests",
+            path: "Backend/Tests/BackendTests",
             [
-                "HTTPServing", "AppBackend", "HubServer", "HubCore", "TagIndex", "HubStore", "PlatformSenders",
-                "PushGateway", "TidingsBackend", "EventLoops", "TLSTransport", "HTTPMessages", "TidingsModels",
+                "HTTPServing", "AppBackend", "HubServer", "HubCore", "TagIndex", "HubStore",
+                "PlatformSenders",
+                "PushGateway", "TidingsBackend", "EventLoops", "TLSTransport", "HTTPMessages",
+                "TidingsModels",
                 "JSONBytes", "XMLBytes", "OutboundHTTP", "PushCredentials", "HubAPI",
-            ]),
+            ]
+        ),
         tests(
-            "ClientTests", path: "Client/Tests/ClientTests",
-            ["BackendClient", "GatewayConnection", "DeviceDaemon", "TidingsModels", "JSONBytes", "DeviceLink"]),
-        tests(
-            "ConformanceTests", path: "ConformanceTests/Scenarios",
+            "ClientTests",
+            path: "Client/Tests/ClientTests",
             [
-                "TidingsConformance", "TidingsModels", "HubClient", "HubAPI", "BackendClient", "DeviceDaemon", "JSONBytes",
-                "HTTPMessages", "OutboundHTTP", "EventLoops", "TidingsBackend", "PushCredentials", "ProcessLifecycle", "tidings",
-            ]),
+                "BackendClient", "GatewayConnection", "DeviceDaemon", "TidingsModels", "JSONBytes",
+                "DeviceLink",
+            ]
+        ),
+        tests(
+            "ConformanceTests",
+            path: "ConformanceTests/Scenarios",
+            [
+                "TidingsConformance", "TidingsModels", "HubClient", "HubAPI", "BackendClient", "DeviceDaemon",
+                "JSONBytes",
+                "HTTPMessages", "OutboundHTTP", "EventLoops", "TidingsBackend", "PushCredentials",
+                "ProcessLifecycle", "tidings",
+            ]
+        ),
     ]
 )

@@ -54,7 +54,8 @@ public final class World: Sendable {
 
     /// Boots a World, runs `body`, and stops everything.
     public static func run<Value: Sendable>(
-        _ options: Options = Options(), _ body: (World) async throws -> Value
+        _ options: Options = Options(),
+        _ body: (World) async throws -> Value
     ) async throws -> Value {
         let world = try await start(options)
         do {
@@ -91,6 +92,7 @@ public final class World: Sendable {
     /// Starts the services again, on the ports they had.
     package func startServer() async throws {
         var configuration = ServerConfiguration(statePath: scratch + "/server")
+        try SharedCredentials.install(in: configuration.statePath)
         configuration.isDevelopment = true
         let ports = ports.withLock { $0 }
         configuration.backendAddress.port = ports[0]
@@ -100,10 +102,17 @@ public final class World: Sendable {
         configuration.isCompatibilityMode = options.isCompatibilityMode
         configuration.uploadByteCountMax = options.uploadByteCountMax
         let server = try await TidingsServer.start(
-            configuration, time: clock, log: sink, retry: options.retry, limits: options.limits)
+            configuration,
+            time: clock,
+            log: sink,
+            retry: options.retry,
+            limits: options.limits
+        )
         let endpoints = server.endpoints
         self.ports.withLock { ports in
-            ports = [endpoints.backend, endpoints.hub, endpoints.gateway].map { $0.flatMap { HTTPURL($0)?.port } ?? 0 }
+            ports = [endpoints.backend, endpoints.hub, endpoints.gateway].map {
+                $0.flatMap { HTTPURL($0)?.port } ?? 0
+            }
         }
         running.withLock { $0 = server }
     }
@@ -138,7 +147,9 @@ public final class World: Sendable {
     /// - Parameter rights: `full`, else Listen.
     public func connectionString(full: Bool) throws -> String {
         let name = full ? AccessPolicy.fullName : AccessPolicy.listenName
-        guard let text = try server.endpoints.connectionStrings[hubName]?[name] else { throw WorldFailure("the hub has no policy \(name)") }
+        guard let text = try server.endpoints.connectionStrings[hubName]?[name] else {
+            throw WorldFailure("the hub has no policy \(name)")
+        }
         return text
     }
 
@@ -149,26 +160,40 @@ public final class World: Sendable {
 
     package func httpClient() throws -> HTTPClient {
         var trust = OutboundTrust()
-        for url in [try backendURL, try hubURL, try gatewayURL] { trust.authorityFiles[url] = try authorityFile }
+        for url in [try backendURL, try hubURL, try gatewayURL] {
+            trust.authorityFiles[url] = try authorityFile
+        }
         return HTTPClient(trust: trust, userAgent: "tidings-world")
     }
 
     /// A hub client, as a back end or operator has one.
     public func hub(full: Bool = true) throws -> HubClient {
         HubClient(
-            try HubConnectionString(parsing: try connectionString(full: full)), hub: hubName, client: try httpClient(), time: clock)
+            try HubConnectionString(parsing: try connectionString(full: full)),
+            hub: hubName,
+            client: try httpClient(),
+            time: clock
+        )
     }
 
     /// An app of a user.
     public func app(_ user: String, password: String? = nil) throws -> BackendClient {
-        guard let endpoint = HTTPURL(try backendURL) else { throw WorldFailure("the back end has no address") }
+        guard let endpoint = HTTPURL(try backendURL) else {
+            throw WorldFailure("the back end has no address")
+        }
         return BackendClient(
-            endpoint: endpoint, credential: .basic(user: user, password: password ?? user), client: try httpClient())
+            endpoint: endpoint,
+            credential: .basic(user: user, password: password ?? user),
+            client: try httpClient()
+        )
     }
 
     /// One request, its answer whatever the status.
     package func request(
-        _ method: String, _ url: String, fields: HTTPFields = [:], body: [UInt8]? = nil
+        _ method: String,
+        _ url: String,
+        fields: HTTPFields = [:],
+        body: [UInt8]? = nil
     ) async throws -> HTTPAnswer {
         guard let url = HTTPURL(url) else { throw WorldFailure("'\(url)' is not a URL") }
         return try await httpClient().send(OutboundRequest(method, url, fields: fields, body: body))
@@ -181,7 +206,9 @@ public final class World: Sendable {
         while true {
             let details = try await hub.details(id)
             if details.state.isFinal { return details }
-            guard ContinuousClock.now < deadline else { throw WorldFailure("the send \(id) is still \(details.state.rawValue)") }
+            guard ContinuousClock.now < deadline else {
+                throw WorldFailure("the send \(id) is still \(details.state.rawValue)")
+            }
             // The protocol's only way to learn the state is to ask again.
             try await Task.sleep(for: .milliseconds(5))
         }
@@ -205,16 +232,27 @@ public final class World: Sendable {
     }
 
     /// A device that is connected and has its handle.
-    public func device(_ name: String, _ platform: Platform = .apns, _ options: DeviceOptions = DeviceOptions()) async throws -> WorldDevice {
+    public func device(
+        _ name: String,
+        _ platform: Platform = .apns,
+        _ options: DeviceOptions = DeviceOptions()
+    ) async throws -> WorldDevice {
         guard let gateway = HTTPURL(try gatewayURL) else { throw WorldFailure("the gateway has no address") }
         var configuration = DaemonConfiguration(
-            platform: platform, statePath: scratch + "/devices/" + name, gateway: gateway, backend: HTTPURL(try backendURL),
-            hub: try HubConnectionString(parsing: try connectionString(full: false)), hubName: hubName)
+            platform: platform,
+            statePath: scratch + "/devices/" + name,
+            gateway: gateway,
+            backend: HTTPURL(try backendURL),
+            hub: try HubConnectionString(parsing: try connectionString(full: false)),
+            hubName: hubName
+        )
         configuration.authorityFile = try authorityFile
         configuration.style = options.registersByInstallation ? .installation : .handle
         configuration.isBackground = options.isBackground
         configuration.localNotificationDelay = options.localNotificationDelay
-        if options.maySend { configuration.sendHub = try HubConnectionString(parsing: try connectionString(full: true)) }
+        if options.maySend {
+            configuration.sendHub = try HubConnectionString(parsing: try connectionString(full: true))
+        }
         let device = WorldDevice(name: name, configuration: configuration, clock: clock)
         try await start(device)
         devices.withLock { $0.append(device) }
@@ -223,7 +261,9 @@ public final class World: Sendable {
     }
 
     /// Starts a device again after ``WorldDevice/stop()``.
-    public func start(_ device: WorldDevice) async throws { try await device.start(DeviceLog(log: Log("device", to: sink))) }
+    public func start(_ device: WorldDevice) async throws {
+        try await device.start(DeviceLog(log: Log("device", to: sink)))
+    }
 
     /// Starts a device without waiting for the gateway.
     package func startUnconnected(_ device: WorldDevice) async throws {

@@ -14,7 +14,9 @@ public final class WorldDevice: Sendable {
     public let platform: Platform
     package let configuration: DaemonConfiguration
     private let clock: WorldClock
-    private let current: Mutex<(daemon: DeviceDaemon, events: EventLog, pump: Task<Void, Never>)?> = Mutex(nil)
+    private let current: Mutex<(daemon: DeviceDaemon, events: EventLog, pump: Task<Void, Never>)?> = Mutex(
+        nil
+    )
 
     init(name: String, configuration: DaemonConfiguration, clock: WorldClock) {
         self.name = name
@@ -25,14 +27,18 @@ public final class WorldDevice: Sendable {
 
     package var daemon: DeviceDaemon {
         get throws {
-            guard let daemon = current.withLock({ $0?.daemon }) else { throw WorldFailure("the device \(name) is not running") }
+            guard let daemon = current.withLock({ $0?.daemon }) else {
+                throw WorldFailure("the device \(name) is not running")
+            }
             return daemon
         }
     }
 
     package var events: EventLog {
         get throws {
-            guard let events = current.withLock({ $0?.events }) else { throw WorldFailure("the device \(name) is not running") }
+            guard let events = current.withLock({ $0?.events }) else {
+                throw WorldFailure("the device \(name) is not running")
+            }
             return events
         }
     }
@@ -81,17 +87,23 @@ public final class WorldDevice: Sendable {
     /// The text of what the device shows next.
     public func nextText() async throws -> String {
         let event = try await nextPush()
-        guard let text = event["text"] else { throw WorldFailure("the device \(name) showed \(event.line) instead of a text") }
+        guard let text = event["text"] else {
+            throw WorldFailure("the device \(name) showed \(event.line) instead of a text")
+        }
         return text
     }
 
-    package func nextEvent(_ names: String...) async throws -> DeviceEvent { try await events.next(Set(names)) }
+    package func nextEvent(_ names: String...) async throws -> DeviceEvent {
+        try await events.next(Set(names))
+    }
 
     package func status() async throws -> JSONObject { try await daemon.status() }
 
     /// The platform handle.
     package func handle() async throws -> String {
-        guard let handle = try await status()["handle"]?.stringValue else { throw WorldFailure("the device \(name) has no handle") }
+        guard let handle = try await status()["handle"]?.stringValue else {
+            throw WorldFailure("the device \(name) has no handle")
+        }
         return handle
     }
 }

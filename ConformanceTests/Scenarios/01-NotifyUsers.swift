@@ -9,7 +9,10 @@ import Testing
 /// platform that fails stands beside two that work.
 @Suite("01 Notify users")
 struct NotifyUsers {
-    @Test("a push to a user reaches each of their devices and nobody else", arguments: [Platform.apns, .fcmV1, .wns])
+    @Test(
+        "a push to a user reaches each of their devices and nobody else",
+        arguments: [Platform.apns, .fcmV1, .wns]
+    )
     func reachesTheUser(platform: Platform) async throws {
         try await World.run { world in
             let alice = try await world.device("alice", platform)
@@ -34,7 +37,11 @@ struct NotifyUsers {
             try await apple.login("alice")
             try await windows.login("alice")
 
-            let results = try await apple.daemon.send(to: "alice", platforms: ["apns", "mpns", "wns"], text: "Hello")
+            let results = try await apple.daemon.send(
+                to: "alice",
+                platforms: ["apns", "mpns", "wns"],
+                text: "Hello"
+            )
 
             #expect(results.map(\.target) == ["apns", "mpns", "wns"])
             #expect(results.map(\.isSuccess) == [true, false, true])
@@ -49,8 +56,11 @@ struct NotifyUsers {
     func unknownUser() async throws {
         try await World.run { world in
             let answer = try await world.request(
-                "POST", try world.backendURL + "/api/notifications?pns=apns&to_tag=nobody",
-                fields: ["Authorization": basic("carol"), "Content-Type": "application/json"], body: Array("\"Hi\"".utf8))
+                "POST",
+                try world.backendURL + "/api/notifications?pns=apns&to_tag=nobody",
+                fields: ["Authorization": basic("carol"), "Content-Type": "application/json"],
+                body: Array("\"Hi\"".utf8)
+            )
             #expect(answer.status.code == 200)
             #expect(answer.body.isEmpty)
             let id = try #require(NotificationID(answer.fields["Tidings-Notification-Id"] ?? ""))
@@ -65,10 +75,15 @@ struct NotifyUsers {
             try await device.login("alice")
             let handle = try PlatformHandle(try await device.handle(), platform: .apns)
             _ = try await world.hub().create(
-                RegistrationContent(handle: handle, tags: [try HubTag.username("alice")]))
+                RegistrationContent(handle: handle, tags: [try HubTag.username("alice")])
+            )
 
             let id = try #require(
-                try await world.hub().send(.native(.apns, #"{"aps":{"alert":"once"}}"#), tags: "username:alice"))
+                try await world.hub().send(
+                    .native(.apns, #"{"aps":{"alert":"once"}}"#),
+                    tags: "username:alice"
+                )
+            )
 
             let details = try await world.outcome(id)
             #expect(details.targetCount == 2)

@@ -19,7 +19,10 @@ struct RegisterCurrentUser {
         return options
     }
 
-    @Test("the device is registered with user and installation, and a push reaches it", arguments: [Platform.apns, .fcmV1, .wns])
+    @Test(
+        "the device is registered with user and installation, and a push reaches it",
+        arguments: [Platform.apns, .fcmV1, .wns]
+    )
     func reachesTheUser(platform: Platform) async throws {
         try await World.run { world in
             let device = try await world.device("phone", platform, byInstallation)
@@ -28,7 +31,11 @@ struct RegisterCurrentUser {
             let installation = try #require(status["PushToUserInstallationId"]?.stringValue)
 
             let registration = try #require(try await registrations(world, "alice").first)
-            #expect(Set(registration.content.tags.map(\.text)) == ["username:alice", "installation:\(installation)"])
+            #expect(
+                Set(registration.content.tags.map(\.text)) == [
+                    "username:alice", "installation:\(installation)",
+                ]
+            )
 
             try await world.app("bob").notify(platform: platform.appName, user: "alice", text: "Hi")
             #expect(try await device.nextText() == "From bob: Hi")

@@ -23,14 +23,20 @@ struct BreakingNews {
             try await google.subscribe(["Politics"])
             try await windows.subscribe(["World", "Business", "Technology", "Science"])
 
-            let output = try Programs.tidings(
-                ["send", "--news", "--wait", "--json"], connection: try world.connectionString(full: true), ca: try world.authorityFile)
+            let output = try await Programs.tidings(
+                ["send", "--news", "--wait", "--json"],
+                connection: try world.connectionString(full: true),
+                ca: try world.authorityFile
+            )
 
             #expect(output.status == 0)
             #expect(output.lines.count == 6)
             #expect(try await texts(apple, 2) == ["Breaking World News!", "Breaking Sports News!"])
             #expect(try await texts(google, 1) == ["Breaking Politics News!"])
-            #expect(try await texts(windows, 4) == Set(["World", "Business", "Technology", "Science"].map { "Breaking \($0) News!" }))
+            #expect(
+                try await texts(windows, 4)
+                    == Set(["World", "Business", "Technology", "Science"].map { "Breaking \($0) News!" })
+            )
         }
     }
 
@@ -91,7 +97,9 @@ struct BreakingNews {
         }
     }
 
-    @Test("a device with a Send string notifies categories; with Listen alone the hub names the missing right")
+    @Test(
+        "a device with a Send string notifies categories; with Listen alone the hub names the missing right"
+    )
     func fromTheDevice() async throws {
         try await World.run { world in
             var options = World.DeviceOptions()
@@ -100,7 +108,10 @@ struct BreakingNews {
             let reader = try await world.device("reader", .wns)
             try await reader.subscribe(["Sports"])
 
-            let sent = try await sender.daemon.send(categories: ["Sports", "World"], text: #"It's "over" \o/"#)
+            let sent = try await sender.daemon.send(
+                categories: ["Sports", "World"],
+                text: #"It's "over" \o/"#
+            )
             #expect(sent.map(\.isSuccess) == [true, true])
             #expect(sent.map(\.status) == [201, 201])
             #expect(try await reader.nextText() == #"Breaking Sports News : It's "over" \o/"#)
@@ -116,7 +127,9 @@ struct BreakingNews {
         try await World.run { world in
             let device = try await world.device("apple", .apns)
             try await device.subscribe(["World"])
-            let native = try #require(try await world.hub().send(.native(.apns, #"{"aps":{"alert":"native"}}"#), tags: "World"))
+            let native = try #require(
+                try await world.hub().send(.native(.apns, #"{"aps":{"alert":"native"}}"#), tags: "World")
+            )
             #expect(try await world.outcome(native).state == .noTargetFound)
             _ = try await world.hub().send(.template(#"{"MESSAGEPARAM":"template"}"#), tags: "World")
             #expect(try await device.nextText() == "template")

@@ -20,8 +20,11 @@ struct SecurePush {
             try await device.login("alice")
 
             let answer = try await world.backend(
-                "POST", "/api/notifications", as: "bob",
-                json: JSONValue.object(["payload": .string(Self.secret), "to": "alice"]).text)
+                "POST",
+                "/api/notifications",
+                as: "bob",
+                json: JSONValue.object(["payload": .string(Self.secret), "to": "alice"]).text
+            )
             #expect(answer.status.code == 200)
             #expect(answer.body.isEmpty)
 
@@ -35,7 +38,9 @@ struct SecurePush {
                 let id = try #require(part.split(separator: "=").last.flatMap { NotificationID(String($0)) })
                 #expect(!contains(try await world.outcome(id).notification.body))
             }
-            for entry in try await device.daemon.inboxEntries() { #expect(!contains(entry.notification.data)) }
+            for entry in try await device.daemon.inboxEntries() {
+                #expect(!contains(entry.notification.data))
+            }
             #expect(!contains(world.logBytes))
         }
     }
@@ -104,8 +109,13 @@ struct SecurePush {
             let id = try #require(try await device.nextPush().fields["itemId"]?.integerValue)
             #expect(id > 0 && id <= Int(Int32.max))
 
-            #expect(try await world.backend("GET", "/api/notifications/\(id)", as: "mallory").status.code == 404)
-            #expect(try await world.backend("GET", "/api/notifications/\(id % 1000)", as: "alice").status.code == 404)
+            #expect(
+                try await world.backend("GET", "/api/notifications/\(id)", as: "mallory").status.code == 404
+            )
+            #expect(
+                try await world.backend("GET", "/api/notifications/\(id % 1000)", as: "alice").status.code
+                    == 404
+            )
             let first = try await world.backend("GET", "/api/notifications/\(id)", as: "alice")
             #expect(first.text == #"{"Id":\#(id),"Payload":"\#(Self.secret)","Read":false}"#)
             let second = try await world.backend("GET", "/api/notifications/\(id)", as: "alice")

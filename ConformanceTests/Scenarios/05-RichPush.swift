@@ -24,7 +24,10 @@ struct RichPush {
             #expect(event.name == "alert")
             #expect(event["text"] == "Look!")
             #expect(event.fields["actions"] == .array(["OK", "More"]))
-            let opened = try await device.daemon.open(Int64(event.fields["id"]?.integerValue ?? 0), action: "richPushMore")
+            let opened = try await device.daemon.open(
+                Int64(event.fields["id"]?.integerValue ?? 0),
+                action: "richPushMore"
+            )
             #expect(opened["contentType"]?.stringValue == "image/png")
             let file = try #require(opened["file"]?.stringValue)
             #expect(try Files.read(file) == image)
@@ -41,17 +44,20 @@ struct RichPush {
             let device = try await world.device("phone", .apns, delayed)
             try await device.login("alice")
             try await world.app("alice").sendRich(picture(1), type: "image/png", message: "Later")
+            _ = try await device.nextEvent("fetched")
             // Another push passes the one that waits; the clock then brings it.
             try await world.app("bob").notify(platform: "apns", user: "alice", text: "now")
             #expect(try await device.nextText() == "From bob: now")
-            _ = try await device.nextEvent("fetched")
             world.clock.advance(by: .seconds(3601))
             let event = try await device.nextPush()
             #expect(event.name == "local_notification")
             #expect(event["category"] == "richPush")
             #expect(event["text"] == "Later")
             #expect(event.fields["actions"]?.arrayValue?.first?["id"] == "richPushMore")
-            let opened = try await device.daemon.open(Int64(event.fields["id"]?.integerValue ?? 0), action: "richPushMore")
+            let opened = try await device.daemon.open(
+                Int64(event.fields["id"]?.integerValue ?? 0),
+                action: "richPushMore"
+            )
             #expect(try Files.read(opened["file"]?.stringValue ?? "") == picture(1))
         }
     }
@@ -66,7 +72,10 @@ struct RichPush {
             var files: [String: [UInt8]] = [:]
             for _ in 0..<2 {
                 let event = try await device.nextPush()
-                let opened = try await device.daemon.open(Int64(event.fields["id"]?.integerValue ?? 0), action: nil)
+                let opened = try await device.daemon.open(
+                    Int64(event.fields["id"]?.integerValue ?? 0),
+                    action: nil
+                )
                 files[event["text"] ?? ""] = try Files.read(opened["file"]?.stringValue ?? "")
             }
             #expect(files == ["first": picture(1), "second": picture(2)])
@@ -75,7 +84,10 @@ struct RichPush {
 
     @Test(
         "URL, sound and coupon",
-        arguments: [("url", "https://example.net/menu?a=1&b=2"), ("coupon", "10 % off: \"SUMMER\"\nwith code <42>")])
+        arguments: [
+            ("url", "https://example.net/menu?a=1&b=2"), ("coupon", "10 % off: \"SUMMER\"\nwith code <42>"),
+        ]
+    )
     func otherKinds(kind: String, content: String) async throws {
         try await World.run { world in
             let device = try await world.device("phone", .apns)
@@ -83,7 +95,10 @@ struct RichPush {
             try await world.app("alice").sendRich(kind: kind, content: content, message: "For you")
             let event = try await device.nextPush()
             #expect(event["richType"] == kind)
-            let opened = try await device.daemon.open(Int64(event.fields["id"]?.integerValue ?? 0), action: "richPushMore")
+            let opened = try await device.daemon.open(
+                Int64(event.fields["id"]?.integerValue ?? 0),
+                action: "richPushMore"
+            )
             #expect(opened[kind]?.stringValue == content)
         }
     }
@@ -97,7 +112,10 @@ struct RichPush {
             try await world.app("alice").sendRich(sound, type: "audio/ogg", message: "Listen")
             let event = try await device.nextPush()
             #expect(event["richType"] == "sound")
-            let opened = try await device.daemon.open(Int64(event.fields["id"]?.integerValue ?? 0), action: nil)
+            let opened = try await device.daemon.open(
+                Int64(event.fields["id"]?.integerValue ?? 0),
+                action: nil
+            )
             #expect(opened["file"]?.stringValue?.hasSuffix(".ogg") == true)
             #expect(try Files.read(opened["file"]?.stringValue ?? "") == sound)
         }
@@ -122,12 +140,18 @@ struct RichPush {
         let small = options
         try await World.run(small) { world in
             let cases: [(String, [UInt8], Int)] = [
-                ("image/png", picture(1, byteCount: 20_000), 413), ("image/png", Array("GIF89a and no picture".utf8), 400),
+                ("image/png", picture(1, byteCount: 20_000), 413),
+                ("image/png", Array("GIF89a and no picture".utf8), 400),
                 ("image/tiff", picture(1), 400), ("audio/ogg", [], 400),
             ]
             for (type, body, status) in cases {
                 let answer = try await world.backend(
-                    "POST", "/api/notifications?message=x", as: "alice", fields: ["Content-Type": type], body: body)
+                    "POST",
+                    "/api/notifications?message=x",
+                    as: "alice",
+                    fields: ["Content-Type": type],
+                    body: body
+                )
                 #expect(answer.status.code == status, "\(type) with \(body.count) bytes")
             }
         }
@@ -144,7 +168,10 @@ struct RichPush {
             #expect(try await world.backend("POST", "/api/notifications", as: "alice").status.code == 200)
             let event = try await device.nextPush()
             #expect(event["richType"] == "img")
-            let opened = try await device.daemon.open(Int64(event.fields["id"]?.integerValue ?? 0), action: nil)
+            let opened = try await device.daemon.open(
+                Int64(event.fields["id"]?.integerValue ?? 0),
+                action: nil
+            )
             #expect(opened["contentType"]?.stringValue == "image/png")
         }
     }

@@ -18,7 +18,12 @@ struct LocalizedNews {
 
             let id = try #require(
                 try await world.hub().send(
-                    .template(#"{"News_English":"World news","News_French":"Nouvelles du monde","News_Mandarin":"世界新闻"}"#), tags: "World"))
+                    .template(
+                        #"{"News_English":"World news","News_French":"Nouvelles du monde","News_Mandarin":"世界新闻"}"#
+                    ),
+                    tags: "World"
+                )
+            )
 
             #expect(try await english.nextText() == "World news")
             #expect(try await french.nextText() == "Nouvelles du monde")

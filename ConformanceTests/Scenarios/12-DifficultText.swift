@@ -8,7 +8,8 @@ import Testing
 @Suite("12 Difficult text")
 struct DifficultText {
     private static let texts = [
-        #"quotes " and ' and \ and \" "#, "emoji 👩‍👩‍👧‍👦 🇸🇪 é é", "two\nlines and\ta tab", "]]> <b>&amp;</b> <![CDATA[", "$(messageParam) {'x'} #(1)",
+        #"quotes " and ' and \ and \" "#, "emoji 👩‍👩‍👧‍👦 🇸🇪 é é", "two\nlines and\ta tab",
+        "]]> <b>&amp;</b> <![CDATA[", "$(messageParam) {'x'} #(1)",
         "\u{202E}right to left\u{202C}", "null\u{FFFD}",
     ]
 
@@ -28,7 +29,10 @@ struct DifficultText {
         }
     }
 
-    @Test("a payload at the limit arrives, one byte more is refused with the reason", arguments: [Platform.apns, .fcmV1, .wns])
+    @Test(
+        "a payload at the limit arrives, one byte more is refused with the reason",
+        arguments: [Platform.apns, .fcmV1, .wns]
+    )
     func limit(platform: Platform) async throws {
         try await World.run { world in
             let device = try await world.device("phone", platform)
@@ -39,7 +43,8 @@ struct DifficultText {
                 case .apns: 4096 - #"{"aps":{"alert":""}}"#.utf8.count - prefix
                 case .wns:
                     5000 - prefix
-                        - #"<toast><visual><binding template="ToastText01"><text id="1"></text></binding></visual></toast>"#.utf8.count
+                        - #"<toast><visual><binding template="ToastText01"><text id="1"></text></binding></visual></toast>"#
+                        .utf8.count
                 default: 4096 - "message".utf8.count - prefix
                 }
             let fitting = String(repeating: "x", count: room)
@@ -47,7 +52,11 @@ struct DifficultText {
             #expect(try await device.nextText() == "From bob: " + fitting)
 
             let answer = try await world.backend(
-                "POST", "/api/notifications?pns=\(platform.appName)&to_tag=alice", as: "bob", json: "\"\(fitting)y\"")
+                "POST",
+                "/api/notifications?pns=\(platform.appName)&to_tag=alice",
+                as: "bob",
+                json: "\"\(fitting)y\""
+            )
             #expect(answer.status.code == 413)
             #expect(answer.text.contains("bytes"))
         }
@@ -59,7 +68,9 @@ struct DifficultText {
             let device = try await world.device("phone", .apns)
             try await device.subscribe(["World"])
             let long = String(repeating: "y", count: 4096)
-            let id = try #require(try await world.hub().send(.template(#"{"messageParam":"\#(long)"}"#), tags: "World"))
+            let id = try #require(
+                try await world.hub().send(.template(#"{"messageParam":"\#(long)"}"#), tags: "World")
+            )
             #expect(try await world.outcome(id).outcomes == [.apns: [.invalidNotificationSize: 1]])
         }
     }
@@ -68,11 +79,19 @@ struct DifficultText {
     func controlCharacter() async throws {
         try await World.run { world in
             let windows = try await world.backend(
-                "POST", "/api/notifications?pns=wns&to_tag=alice", as: "bob", json: "\"bell \\u0007\"")
+                "POST",
+                "/api/notifications?pns=wns&to_tag=alice",
+                as: "bob",
+                json: "\"bell \\u0007\""
+            )
             #expect(windows.status.code == 400)
             #expect(windows.text.contains("control character"))
             let apple = try await world.backend(
-                "POST", "/api/notifications?pns=apns&to_tag=alice", as: "bob", json: "\"bell \\u0007\"")
+                "POST",
+                "/api/notifications?pns=apns&to_tag=alice",
+                as: "bob",
+                json: "\"bell \\u0007\""
+            )
             #expect(apple.status.code == 200)
         }
     }

@@ -18,14 +18,35 @@ enum Programs {
         return url
     }
 
-    static func tidings(_ arguments: [String], connection: String, ca: String) throws -> Output {
-        try run("tidings", arguments, ["TIDINGS_CONNECTION": connection, "TIDINGS_CA": ca])
+    static func tidings(_ arguments: [String], connection: String, ca: String) async throws -> Output {
+        try await run("tidings", arguments, ["TIDINGS_CONNECTION": connection, "TIDINGS_CA": ca])
     }
 
-    static func run(_ name: String, _ arguments: [String], _ environment: [String: String], input: String = "") throws -> Output {
+    /// Waits on a thread of its own: the World in this process needs the shared pool, whose threads are few.
+    static func run(
+        _ name: String,
+        _ arguments: [String],
+        _ environment: [String: String],
+        input: String = ""
+    ) async throws -> Output {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try wait(name, arguments, environment, input) })
+            }
+        }
+    }
+
+    private static func wait(
+        _ name: String,
+        _ arguments: [String],
+        _ environment: [String: String],
+        _ input: String
+    ) throws -> Output {
         var program = folder.appendingPathComponent(name)
         if !FileManager.default.isExecutableFile(atPath: program.path) {
-            program = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../.build/debug/\(name)")
+            program = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+                "../../.build/debug/\(name)"
+            )
         }
         let process = Process()
         process.executableURL = program
@@ -42,6 +63,9 @@ enum Programs {
         let errorText = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         return Output(
-            status: process.terminationStatus, lines: text.split(separator: "\n").map(String.init), errors: errorText)
+            status: process.terminationStatus,
+            lines: text.split(separator: "\n").map(String.init),
+            errors: errorText
+        )
     }
 }

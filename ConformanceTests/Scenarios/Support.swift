@@ -1,5 +1,7 @@
 import HTTPMessages
 import JSONBytes
+import ProcessLifecycle
+import PushCredentials
 import TidingsConformance
 
 /// The header of the tutorials' sign-in, where the password is the user name.
@@ -10,16 +12,40 @@ func basic(_ user: String, _ password: String? = nil) -> String {
 extension World {
     /// A request to the app back end.
     func backend(
-        _ method: String, _ path: String, as user: String?, json: String? = nil, fields: HTTPFields = [:], body: [UInt8]? = nil
+        _ method: String,
+        _ path: String,
+        as user: String?,
+        json: String? = nil,
+        fields: HTTPFields = [:],
+        body: [UInt8]? = nil
     ) async throws -> HTTPAnswer {
         var fields = fields
         if let user { fields["Authorization"] = basic(user) }
         if json != nil, fields["Content-Type"] == nil { fields["Content-Type"] = "application/json" }
-        return try await request(method, try backendURL + path, fields: fields, body: json.map { Array($0.utf8) } ?? body)
+        return try await request(
+            method,
+            try backendURL + path,
+            fields: fields,
+            body: json.map { Array($0.utf8) } ?? body
+        )
     }
 }
 
 /// A small picture whose bytes differ by `seed`.
 func picture(_ seed: UInt8, byteCount: Int = 5000) -> [UInt8] {
-    [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31) &+ seed }
+    [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        + (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31) &+ seed }
+}
+
+/// A folder that is removed afterwards.
+enum ScratchFolder {
+    static func run<Value>(_ body: (String) async throws -> Value) async throws -> Value {
+        let path = try Files.makeScratchFolder("tidings-test")
+        defer { Files.removeTree(path) }
+        return try await body(path)
+    }
+}
+
+enum Passwords {
+    static func hash(_ password: String) throws -> String { try PasswordHash.make(password) }
 }

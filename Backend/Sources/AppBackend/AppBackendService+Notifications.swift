@@ -17,19 +17,30 @@ extension AppBackendService {
         switch (pns, to) {
         case (let pns?, let to?): return try await notifyUser(request, pns, to, user)
         case (nil, .some): throw HubError(.badRequest, "The parameter 'pns' is missing: wns, apns or fcm.")
-        case (.some, nil): throw HubError(.badRequest, "The parameter 'to_tag' is missing: the name of the user to notify.")
+        case (.some, nil):
+            throw HubError(.badRequest, "The parameter 'to_tag' is missing: the name of the user to notify.")
         case (nil, nil): return try await storeItem(request, user)
         }
     }
 
     // MARK: Notify users
 
-    private func notifyUser(_ request: HTTPRequest, _ pns: String, _ to: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
-        guard let platform = Platform(appName: pns), !["android", "ios", "apple", "windows"].contains(pns.lowercased()) else {
+    private func notifyUser(
+        _ request: HTTPRequest,
+        _ pns: String,
+        _ to: String,
+        _ user: AuthenticatedUser
+    ) async throws -> HTTPResponse {
+        guard let platform = Platform(appName: pns),
+            !["android", "ios", "apple", "windows"].contains(pns.lowercased())
+        else {
             throw HubError(.badRequest, "pns '\(pns)' is not known. Known are wns, apns, fcm, gcm and fcmv1.")
         }
         guard platform != .mpns else {
-            throw HubError(.badRequest, "pns=mpns cannot be notified: Microsoft shut the Windows Phone push service down.")
+            throw HubError(
+                .badRequest,
+                "pns=mpns cannot be notified: Microsoft shut the Windows Phone push service down."
+            )
         }
         let tag = try await recipient(to, user)
         let message = try MessageBody.read(try await request.body.collect(upTo: Self.messageByteCountMax))
@@ -48,7 +59,8 @@ extension AppBackendService {
         } catch {
             throw HubError(
                 .badRequest,
-                "'\(name)' is not a user name: one name of ASCII letters and digits and _ @ # . : - is expected, no expression.")
+                "'\(name)' is not a user name: one name of ASCII letters and digits and _ @ # . : - is expected, no expression."
+            )
         }
         guard await sendPolicy.allows(from: user, to: name) else {
             throw HubError(.forbidden, "The user '\(user.name)' may not notify '\(name)'.")
@@ -68,18 +80,27 @@ extension AppBackendService {
         let body = try await request.body.collect(upTo: Self.messageByteCountMax)
         guard body.contains(where: { $0 > 0x20 }) else { return try await sample(user) }
         let object = try BackendJSON.object(body)
-        let to = object.member(ignoringCase: "to")?.stringValue ?? user.name
+        let to = (object.member(ignoringCase: "to")?.stringValue ?? user.name).lowercased()
         if let payload = object.member(ignoringCase: "payload")?.stringValue {
             return try await sendSecure(payload, to: to, user)
         }
         guard let type = object.member(ignoringCase: "richType")?.stringValue else {
-            throw HubError(.badRequest, "The JSON body needs 'payload' (a secure push) or 'richType' with 'content' (a rich one).")
+            throw HubError(
+                .badRequest,
+                "The JSON body needs 'payload' (a secure push) or 'richType' with 'content' (a rich one)."
+            )
         }
         guard !type.isEmpty, type.utf8.count <= 64, type.utf8.allSatisfy(HubTag.isLegal) else {
-            throw HubError(.badRequest, "richType '\(type)' must be a word of up to 64 letters, digits and _ @ # . : -.")
+            throw HubError(
+                .badRequest,
+                "richType '\(type)' must be a word of up to 64 letters, digits and _ @ # . : -."
+            )
         }
         guard !["img", "sound"].contains(type) else {
-            throw HubError(.badRequest, "A picture or sound is sent as the body itself, with its Content-Type (\(MediaTypes.list)).")
+            throw HubError(
+                .badRequest,
+                "A picture or sound is sent as the body itself, with its Content-Type (\(MediaTypes.list))."
+            )
         }
         guard let content = object.member(ignoringCase: "content")?.stringValue, !content.isEmpty else {
             throw HubError(.badRequest, "The member 'content' must be a string that is not empty.")
@@ -96,32 +117,65 @@ extension AppBackendService {
             let picture = configuration.samplePicture ?? (SamplePicture.png, "image/png")
             let writer = try FileWriter(uploadPath(newFileName()))
             try writer.append(picture.bytes)
-            return try await sendFile(writer, picture.type, message: "Check this image out!", to: user.name, user)
+            return try await sendFile(
+                writer,
+                picture.type,
+                message: "Check this image out!",
+                to: user.name,
+                user
+            )
         }
     }
 
-    private func sendSecure(_ payload: String, to: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
+    private func sendSecure(
+        _ payload: String,
+        to: String,
+        _ user: AuthenticatedUser
+    ) async throws -> HTTPResponse {
         _ = try await recipient(to, user)
         let id = try await store(.secret(payload), type: "", message: "", owner: to)
         return try await push(to: to) { PlatformMessages.secure(id, $0) }
     }
 
     private func sendRich(
-        _ content: StoredItem.Content, type: String, message: String, to: String, _ user: AuthenticatedUser
+        _ content: StoredItem.Content,
+        type: String,
+        message: String,
+        to: String,
+        _ user: AuthenticatedUser
     ) async throws -> HTTPResponse {
         _ = try await recipient(to, user)
-        for platform in PlatformMessages.all {
-            try PlatformMessages.checkSize(PlatformMessages.rich(.max, message: message, type: type, platform))
-        }
+        try Self.checkRichSize(message, type)
         let id = try await store(content, type: type, message: message, owner: to)
         return try await push(to: to) { PlatformMessages.rich(id, message: message, type: type, $0) }
     }
 
-    private func store(_ content: StoredItem.Content, type: String, message: String, owner: String) async throws -> Int32 {
+    private static func checkRichSize(_ message: String, _ type: String) throws(HubError) {
+        for platform in PlatformMessages.all {
+            try PlatformMessages.checkSize(
+                PlatformMessages.rich(.max, message: message, type: type, platform)
+            )
+        }
+    }
+
+    private func store(
+        _ content: StoredItem.Content,
+        type: String,
+        message: String,
+        owner: String
+    ) async throws -> Int32 {
         let payload: String = if case .secret(let text) = content { text } else { "" }
         let item = StoredItem(
-            notification: TidingsModels.Notification(id: 0, message: message, richType: type, payload: payload, read: false), owner: owner,
-            content: content)
+            notification: TidingsModels.Notification(
+                id: 0,
+                message: message,
+                richType: type,
+                payload: payload,
+                read: false
+            ),
+            owner: owner,
+            content: content
+        )
         let (id, dropped) = try await store.add(item, expires: time.now + configuration.itemLife) {
             // Positive 31-bit, since the tutorials' client reads an int; random, since the owner check alone decides.
             Int32.random(in: 1 ... .max)
@@ -144,27 +198,40 @@ extension AppBackendService {
             } catch let error as HubError { failures.append((platform, Self.mapped(error))) }
         }
         for (platform, error) in failures {
-            log.warning("push_not_sent", ["platform": .string(platform.appName), "reason": .string(error.message)])
+            log.warning(
+                "push_not_sent",
+                ["platform": .string(platform.appName), "reason": .string(error.message)]
+            )
         }
         if ids.isEmpty, let (_, error) = failures.first { throw error }
         var response = HTTPResponse(200, ["Tidings-Notification-Id": ids.joined(separator: ",")])
-        if !failures.isEmpty { response.fields["Tidings-Not-Sent"] = failures.map(\.0.appName).joined(separator: ",") }
+        if !failures.isEmpty {
+            response.fields["Tidings-Not-Sent"] = failures.map(\.0.appName).joined(separator: ",")
+        }
         return response
     }
 
     // MARK: Uploads
 
     /// Streams the body into a file. Its type must be one that devices show, and what the bytes really are.
-    private func upload(_ request: HTTPRequest, _ contentType: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
+    private func upload(
+        _ request: HTTPRequest,
+        _ contentType: String,
+        _ user: AuthenticatedUser
+    ) async throws -> HTTPResponse {
         guard let type = MediaTypes.known(contentType) else {
-            throw HubError(.badRequest, "The Content-Type '\(contentType)' is not taken. Taken are \(MediaTypes.list).")
+            throw HubError(
+                .badRequest,
+                "The Content-Type '\(contentType)' is not taken. Taken are \(MediaTypes.list)."
+            )
         }
         let countMax = configuration.uploadByteCountMax
         let tooLarge = HubError(.tooLarge, "The upload is longer than \(countMax) bytes.")
         if let declared = request.body.declaredByteCount, declared > countMax { throw tooLarge }
         let message = request.target.parameter("message") ?? ""
-        let to = request.target.parameter("to") ?? user.name
+        let to = (request.target.parameter("to") ?? user.name).lowercased()
         _ = try await recipient(to, user)
+        try Self.checkRichSize(message, MediaTypes.richType(type))
         let writer = try FileWriter(uploadPath(newFileName()))
         var beginning: [UInt8] = []
         var isChecked = false
@@ -190,11 +257,25 @@ extension AppBackendService {
     }
 
     private func sendFile(
-        _ writer: FileWriter, _ type: String, message: String, to: String, _ user: AuthenticatedUser
+        _ writer: FileWriter,
+        _ type: String,
+        message: String,
+        to: String,
+        _ user: AuthenticatedUser
     ) async throws -> HTTPResponse {
         try await blocking { try writer.finish() }
-        return try await sendRich(
-            .file(name: writer.name, type: type), type: MediaTypes.richType(type), message: message, to: to, user)
+        do {
+            return try await sendRich(
+                .file(name: writer.name, type: type),
+                type: MediaTypes.richType(type),
+                message: message,
+                to: to,
+                user
+            )
+        } catch {
+            if try await !store.refers(to: writer.name) { try await remove(files: [writer.name]) }
+            throw error
+        }
     }
 
     private func newFileName() -> String { Hex.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }) }
@@ -208,20 +289,27 @@ extension AppBackendService {
 
     // MARK: Fetching
 
-    func content(_ id: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
+    func content(_ id: String, _ user: AuthenticatedUser, marksRead: Bool) async throws -> HTTPResponse {
         // Foreign and unknown look alike.
         let unknown = HubError(.notFound, "There is no notification '\(id)' of yours.")
-        guard let number = Int32(id), let item = try await store.read(number, owner: user.name, now: time.now) else { throw unknown }
+        guard let number = Int32(id),
+            let item = try await store.read(number, owner: user.name, now: time.now, marksRead: marksRead)
+        else { throw unknown }
         switch item.content {
         case .secret:
             return HTTPResponse(
-                200, ["Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store"],
-                body: BackendJSON.json(item.notification).serialized())
+                200,
+                ["Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store"],
+                body: BackendJSON.json(item.notification).serialized()
+            )
         case .text(let text, let type):
             return HTTPResponse(200, ["Content-Type": type, "Cache-Control": "no-store"], text: text)
         case .file(let name, let type):
             guard let reader = try FileReader(uploadPath(name)) else { throw unknown }
-            var response = HTTPResponse(200, ["Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"])
+            var response = HTTPResponse(
+                200,
+                ["Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
+            )
             response.body = .stream(byteCount: reader.byteCount) { try reader.next() }
             return response
         }

@@ -14,7 +14,9 @@ extension AppBackendService {
 
     func register(_ request: HTTPRequest, _ user: AuthenticatedUser) async throws -> HTTPResponse {
         let body = try await request.body.collect(upTo: Self.bodyByteCountMax)
-        if let handle = request.target.parameter("handle"), !handle.isEmpty { return try await registrationID(handle, user) }
+        if let handle = request.target.parameter("handle"), !handle.isEmpty {
+            return try await registrationID(handle, user)
+        }
         if body.contains(where: { $0 > 0x20 }) { return try await registerInstallation(body, user) }
         let id = try await atHub { try await $0.newRegistrationID() }
         try await store.own(OwnedRegistration(id: id.text, user: user.name))
@@ -23,7 +25,11 @@ extension AppBackendService {
 
     /// Exactly one pair of quotes and nothing after it: the tutorials' client cuts off the first and last character.
     private static func quoted(_ id: String) -> HTTPResponse {
-        HTTPResponse(200, ["Content-Type": "application/json; charset=utf-8"], body: JSONValue.string(id).serialized())
+        HTTPResponse(
+            200,
+            ["Content-Type": "application/json; charset=utf-8"],
+            body: JSONValue.string(id).serialized()
+        )
     }
 
     // MARK: By handle (notify users)
@@ -31,6 +37,15 @@ extension AppBackendService {
     /// The id of this handle's registration: the first that the back end made, else a new one.
     private func registrationID(_ text: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
         let handle = try DeviceHandleText.cleaned(text)
+        return try await registrationLock.withLock([Self.key(handle)]) {
+            try await self.lockedRegistrationID(handle, user)
+        }
+    }
+
+    private func lockedRegistrationID(
+        _ handle: String,
+        _ user: AuthenticatedUser
+    ) async throws -> HTTPResponse {
         let ours = try await ownNativeRegistrations(handle)
         guard let kept = ours.first else {
             let id = try await atHub { try await $0.newRegistrationID() }
@@ -55,23 +70,44 @@ extension AppBackendService {
         return ours
     }
 
-    func putRegistration(_ id: String, _ request: HTTPRequest, _ user: AuthenticatedUser) async throws -> HTTPResponse {
-        let device = try BackendJSON.deviceRegistration(try await request.body.collect(upTo: Self.bodyByteCountMax))
+    func putRegistration(
+        _ id: String,
+        _ request: HTTPRequest,
+        _ user: AuthenticatedUser
+    ) async throws -> HTTPResponse {
+        let device = try BackendJSON.deviceRegistration(
+            try await request.body.collect(upTo: Self.bodyByteCountMax)
+        )
         guard let platform = Platform(appName: device.platform) else {
-            throw HubError(.badRequest, "The platform '\(device.platform)' is not known. Known are mpns, wns, apns and fcm (also gcm, fcmv1).")
+            throw HubError(
+                .badRequest,
+                "The platform '\(device.platform)' is not known. Known are mpns, wns, apns and fcm (also gcm, fcmv1)."
+            )
         }
-        let handle = try PlatformHandle(try DeviceHandleText.cleaned(device.handle, platform), platform: platform)
+        let handle = try PlatformHandle(
+            try DeviceHandleText.cleaned(device.handle, platform),
+            platform: platform
+        )
         let tags = try await checkedTags(device.tags, user)
         guard let registrationID = RegistrationID(id) else {
-            throw HubError(.gone, "The registration id '\(id)' is not one that a hub issues. Ask for a new one with POST /api/register.")
+            throw HubError(
+                .gone,
+                "The registration id '\(id)' is not one that a hub issues. Ask for a new one with POST /api/register."
+            )
         }
-        try await checkOwnership(registrationID, handle, user)
-        try await put(registrationID, handle, tags: tags, user, installationID: nil)
+        try await registrationLock.withLock([id, Self.key(handle.text)]) {
+            try await self.checkOwnership(registrationID, handle, user)
+            try await self.put(registrationID, handle, tags: tags, user, installationID: nil)
+        }
         return HTTPResponse(200)
     }
 
     /// An id belongs to its user. Another user may take it over with the device itself: the same handle.
-    private func checkOwnership(_ id: RegistrationID, _ handle: PlatformHandle, _ user: AuthenticatedUser) async throws {
+    private func checkOwnership(
+        _ id: RegistrationID,
+        _ handle: PlatformHandle,
+        _ user: AuthenticatedUser
+    ) async throws {
         if let known = try await store.owned(id: id.text) {
             guard known.user == user.name || known.handle == Self.key(handle.text) else {
                 throw HubError(.forbidden, "The registration '\(id)' belongs to another user.")
@@ -91,8 +127,12 @@ extension AppBackendService {
         for text in texts {
             let tag = try HubTag(text)
             let lower = text.lowercased()
-            guard !lower.hasPrefix("username:"), !lower.hasPrefix("from:") else {
-                throw HubError(.badRequest, "The tag '\(text)' is reserved: only the back end sets username: and from:.")
+            guard !lower.hasPrefix("username:"), !lower.hasPrefix("from:"), !lower.hasPrefix("installation:")
+            else {
+                throw HubError(
+                    .badRequest,
+                    "The tag '\(text)' is reserved: only the back end sets username:, from: and installation:."
+                )
             }
             guard await tagPolicy.allows(tag, for: user) else {
                 throw HubError(.forbidden, "The user '\(user.name)' may not have the tag '\(text)'.")
@@ -105,27 +145,48 @@ extension AppBackendService {
     /// Writes the registration at the hub and its ownership here, and removes every other one that the back end made for
     /// the handle: one device, one registration, one user.
     private func put(
-        _ id: RegistrationID, _ handle: PlatformHandle, tags: [HubTag], _ user: AuthenticatedUser, installationID: String?
+        _ id: RegistrationID,
+        _ handle: PlatformHandle,
+        tags: [HubTag],
+        _ user: AuthenticatedUser,
+        installationID: String?
     ) async throws {
         var all = tags + [try HubTag.username(user.name)]
         if let installationID { all.append(try HubTag("installation:" + installationID)) }
         // Ownership first: a crash in between leaves an owner without a registration, never a registration without one.
+        let before = try await store.owned(id: id.text)
         try await store.own(
             OwnedRegistration(
-                id: id.text, user: user.name, platform: handle.platform, handle: Self.key(handle.text), installationID: installationID))
+                id: id.text,
+                user: user.name,
+                platform: handle.platform,
+                handle: Self.key(handle.text),
+                installationID: installationID
+            )
+        )
         let content = RegistrationContent(handle: handle, tags: all)
-        _ = try await atHub { try await $0.put(id, content) }
-        for other in try await store.owned(handle: Self.key(handle.text)) where other.id != id.text { try await remove(other.id) }
+        do { _ = try await atHub { try await $0.put(id, content) } } catch {
+            // The hub still has the old owner's tags: a later attempt must see that.
+            if let before { try await store.own(before) } else { try await store.disown(id.text) }
+            throw error
+        }
+        for other in try await store.owned(handle: Self.key(handle.text)) where other.id != id.text {
+            try await remove(other.id)
+        }
     }
 
     /// Handles compare without case, since apps print hex in either.
     private static func key(_ handle: String) -> String { handle.lowercased() }
 
     func deleteRegistration(_ id: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
-        var known = try await store.owned(id: id)
-        if known == nil { known = try await store.owned(installationID: id) }
-        guard let known, known.user == user.name else { throw HubError(.notFound, "There is no registration '\(id)' of yours.") }
-        try await remove(known.id)
+        try await registrationLock.withLock([id, "installation:" + id]) {
+            var known = try await self.store.owned(id: id)
+            if known == nil { known = try await self.store.owned(installationID: id) }
+            guard let known, known.user == user.name else {
+                throw HubError(.notFound, "There is no registration '\(id)' of yours.")
+            }
+            try await self.remove(known.id)
+        }
         return HTTPResponse(200)
     }
 
@@ -136,23 +197,42 @@ extension AppBackendService {
 
     // MARK: By installation (register the current user)
 
-    private func registerInstallation(_ body: [UInt8], _ user: AuthenticatedUser) async throws -> HTTPResponse {
+    private func registerInstallation(_ body: [UInt8], _ user: AuthenticatedUser) async throws -> HTTPResponse
+    {
         let request = try BackendJSON.installationRegistration(body)
         guard let platform = Platform(appName: request.platform) else {
-            throw HubError(.badRequest, "The platform '\(request.platform)' is not known. Known are ios, apns, wns, mpns and fcm.")
+            throw HubError(
+                .badRequest,
+                "The platform '\(request.platform)' is not known. Known are ios, apns, wns, mpns and fcm."
+            )
         }
-        let handle = try PlatformHandle(try DeviceHandleText.cleaned(request.deviceToken, platform), platform: platform)
+        let handle = try PlatformHandle(
+            try DeviceHandleText.cleaned(request.deviceToken, platform),
+            platform: platform
+        )
         _ = try HubTag("installation:" + request.installationID)
-        let known = try await store.owned(installationID: request.installationID)
-        let id: RegistrationID
-        if let text = known?.id, let kept = RegistrationID(text) { id = kept } else { id = try await atHub { try await $0.newRegistrationID() } }
-        try await put(id, handle, tags: [], user, installationID: request.installationID)
+        let id = try await registrationLock.withLock([
+            "installation:" + request.installationID, Self.key(handle.text),
+        ]) {
+            let known = try await self.store.owned(installationID: request.installationID)
+            let id: RegistrationID
+            if let text = known?.id, let kept = RegistrationID(text) {
+                id = kept
+            } else {
+                id = try await self.atHub { try await $0.newRegistrationID() }
+            }
+            try await self.put(id, handle, tags: [], user, installationID: request.installationID)
+            return id
+        }
         return HTTPResponse(
-            200, ["Content-Type": "application/json; charset=utf-8"],
+            200,
+            ["Content-Type": "application/json; charset=utf-8"],
             body: JSONValue.object([
-                "registrationId": .string(id.text), "platform": .string(request.platform), "instId": .string(request.installationID),
+                "registrationId": .string(id.text), "platform": .string(request.platform),
+                "instId": .string(request.installationID),
                 "deviceToken": .string(handle.text),
-            ]).serialized())
+            ]).serialized()
+        )
     }
 }
 
@@ -166,8 +246,10 @@ enum DeviceHandleText {
             throw HubError(
                 .badRequest,
                 "The handle '\(text.prefix(40))…' is the description of a data object, not a device token. On iOS 13 and later format "
-                    + "the token's bytes as hexadecimal.")
+                    + "the token's bytes as hexadecimal."
+            )
         }
-        return lower.hasPrefix("<") || lower.contains(" ") ? text.filter { $0 != "<" && $0 != ">" && $0 != " " } : text
+        return lower.hasPrefix("<") || lower.contains(" ")
+            ? text.filter { $0 != "<" && $0 != ">" && $0 != " " } : text
     }
 }

@@ -18,14 +18,23 @@ package final class AppBackendService: Sendable {
     let log: Log
     let counters: Counters
     private let verifier: any CredentialVerifier
+    /// One change at a time for each handle, registration and installation.
+    let registrationLock = KeyedLock()
     /// Runs blocking work off the loops.
     let blocking: BlockingRunner
 
     package typealias BlockingRunner = @Sendable (@escaping @Sendable () throws -> Void) async throws -> Void
 
     package init(
-        configuration: BackendConfiguration, store: BackendStore, hub: HubClient, verifier: any CredentialVerifier,
-        tagPolicy: any TagPolicy, sendPolicy: any SendPolicy, time: any TimeSource, log: Log, counters: Counters,
+        configuration: BackendConfiguration,
+        store: BackendStore,
+        hub: HubClient,
+        verifier: any CredentialVerifier,
+        tagPolicy: any TagPolicy,
+        sendPolicy: any SendPolicy,
+        time: any TimeSource,
+        log: Log,
+        counters: Counters,
         blocking: @escaping BlockingRunner
     ) {
         self.configuration = configuration
@@ -43,8 +52,11 @@ package final class AppBackendService: Sendable {
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         if BackendRoute(request.target) == .root {
             return HTTPResponse(
-                200, ["Content-Type": "text/plain; charset=utf-8"],
-                text: "Tidings app back end. Apps register at /api/register and notify at /api/notifications; see docs/scenarios.\n")
+                200,
+                ["Content-Type": "text/plain; charset=utf-8"],
+                text:
+                    "Tidings app back end. Apps register at /api/register and notify at /api/notifications; see docs/scenarios.\n"
+            )
         }
         let response: HTTPResponse
         switch await verifier.verify(request.fields) {
@@ -56,9 +68,14 @@ package final class AppBackendService: Sendable {
             response =
                 configuration.isCompatibilityMode
                 ? HTTPResponse(403)
-                : Self.refusal(HubError(.unauthorized, "The credentials are wrong."), ["WWW-Authenticate": challenge])
+                : Self.refusal(
+                    HubError(.unauthorized, "The credentials are wrong."),
+                    ["WWW-Authenticate": challenge]
+                )
         case .unavailable:
-            response = Self.refusal(HubError(.unavailable, "The credentials cannot be checked now.", retryAfter: .seconds(5)))
+            response = Self.refusal(
+                HubError(.unavailable, "The credentials cannot be checked now.", retryAfter: .seconds(5))
+            )
         }
         counters.add("backend_responses_total{status=\"\(response.status.code)\"}")
         return response
@@ -71,15 +88,20 @@ package final class AppBackendService: Sendable {
             return Self.refusal(HubError(.tooLarge, "The body is longer than \(countMax) bytes."))
         } catch {
             log.error("backend_request_failed", ["reason": .string(String(describing: error))])
-            return Self.refusal(HubError(.internalError, "The app back end could not do this. Its log has the reason."))
+            return Self.refusal(
+                HubError(.internalError, "The app back end could not do this. Its log has the reason.")
+            )
         }
     }
 
-    private func route(_ request: HTTPRequest, _ user: AuthenticatedUser) async throws -> HTTPResponse {
+    private func route(_ request: HTTPRequest, _ named: AuthenticatedUser) async throws -> HTTPResponse {
+        // Tags compare without case, so `Alice` and `alice` are one user here too.
+        let user = AuthenticatedUser(name: named.name.lowercased())
         guard (try? HubTag.username(user.name)) != nil else {
             throw HubError(
                 .badRequest,
-                "The user name '\(user.name)' cannot be a tag: allowed are ASCII letters and digits and _ @ # . : - , up to 111 characters.")
+                "The user name '\(user.name)' cannot be a tag: allowed are ASCII letters and digits and _ @ # . : - , up to 111 characters."
+            )
         }
         guard let route = BackendRoute(request.target) else {
             throw HubError(.notFound, "There is nothing at '\(request.target.rawPath)'.")
@@ -89,8 +111,13 @@ package final class AppBackendService: Sendable {
         case (.registration(let id), "PUT"): return try await putRegistration(id, request, user)
         case (.registration(let id), "DELETE"): return try await deleteRegistration(id, user)
         case (.notifications, "POST"): return try await notify(request, user)
-        case (.notification(let id), "GET"), (.notification(let id), "HEAD"): return try await content(id, user)
-        default: throw HubError(.methodNotAllowed, "\(request.method) is not allowed at '\(request.target.rawPath)'.")
+        case (.notification(let id), "GET"), (.notification(let id), "HEAD"):
+            return try await content(id, user, marksRead: request.method == "GET")
+        default:
+            throw HubError(
+                .methodNotAllowed,
+                "\(request.method) is not allowed at '\(request.target.rawPath)'."
+            )
         }
     }
 
@@ -99,7 +126,10 @@ package final class AppBackendService: Sendable {
         fields["Content-Type"] = "application/json; charset=utf-8"
         if let wait = error.retryAfter { fields["Retry-After"] = String(max(1, wait.components.seconds)) }
         return HTTPResponse(
-            HTTPStatus(error.httpStatus), fields, body: JSONValue.object(["message": .string(error.message)]).serialized())
+            HTTPStatus(error.httpStatus),
+            fields,
+            body: JSONValue.object(["message": .string(error.message)]).serialized()
+        )
     }
 
     /// What a refusal of the hub's means to the app (protocol reference, table 12.8 row 5): the back end's own keys are
@@ -107,7 +137,8 @@ package final class AppBackendService: Sendable {
     static func mapped(_ error: HubError) -> HubError {
         switch error.code {
         case .gone, .badRequest, .tooLarge, .throttled, .unavailable: error
-        case .unauthorized, .forbidden: HubError(.badGateway, "The hub refused the app back end's own key: \(error.message)")
+        case .unauthorized, .forbidden:
+            HubError(.badGateway, "The hub refused the app back end's own key: \(error.message)")
         default: HubError(.badGateway, "The hub answered: \(error.message)", retryAfter: error.retryAfter)
         }
     }

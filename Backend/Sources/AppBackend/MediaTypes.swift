@@ -7,7 +7,10 @@ enum MediaTypes {
         ("image/jpeg", { $0.starts(with: [0xFF, 0xD8, 0xFF]) }),
         ("image/gif", { $0.starts(with: "GIF87a".utf8) || $0.starts(with: "GIF89a".utf8) }),
         ("image/webp", { $0.starts(with: "RIFF".utf8) && $0.dropFirst(8).starts(with: "WEBP".utf8) }),
-        ("audio/mpeg", { $0.starts(with: "ID3".utf8) || ($0.first == 0xFF && $0.count > 1 && $0[1] & 0xE0 == 0xE0) }),
+        (
+            "audio/mpeg",
+            { $0.starts(with: "ID3".utf8) || ($0.first == 0xFF && $0.count > 1 && $0[1] & 0xE0 == 0xE0) }
+        ),
         ("audio/ogg", { $0.starts(with: "OggS".utf8) }),
         ("audio/wav", { $0.starts(with: "RIFF".utf8) && $0.dropFirst(8).starts(with: "WAVE".utf8) }),
     ]
@@ -18,7 +21,11 @@ enum MediaTypes {
     /// The bare type in lower case; nil for one that is not taken.
     static func known(_ contentType: String) -> String? {
         let bare = ASCII.trimmed(contentType.prefix { $0 != ";" }).lowercased()
-        let type = ["audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg"][bare] ?? bare
+        let type =
+            [
+                "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "image/jpg": "image/jpeg",
+                "audio/mp3": "audio/mpeg",
+            ][bare] ?? bare
         return signatures.contains { $0.type == type } ? type : nil
     }
 

@@ -12,16 +12,28 @@ enum PlatformMessages {
         switch platform {
         case .apns:
             let payload = JSONValue.object(["aps": .object(["alert": .string(text)])])
-            return .native(.apns, payload.text, headers: [.init("apns-push-type", "alert"), .init("apns-priority", "10")])
+            return .native(
+                .apns,
+                payload.text,
+                headers: [.init("apns-push-type", "alert"), .init("apns-priority", "10")]
+            )
         case .gcm, .fcmV1:
-            return .native(.fcmV1, JSONValue.object(["message": .object(["data": .object(["message": .string(text)])])]).text)
+            return .native(
+                .fcmV1,
+                JSONValue.object(["message": .object(["data": .object(["message": .string(text)])])]).text
+            )
         case .wns:
             guard XMLText.isAllowed(text) else {
-                throw HubError(.badRequest, "The message holds a control character that XML cannot carry to Windows.")
+                throw HubError(
+                    .badRequest,
+                    "The message holds a control character that XML cannot carry to Windows."
+                )
             }
-            let toast = "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">\(XMLText.escaped(text))</text></binding></visual></toast>"
+            let toast =
+                "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">\(XMLText.escaped(text))</text></binding></visual></toast>"
             return .native(.wns, toast, headers: [.init("X-WNS-Type", "wns/toast")])
-        case .mpns: throw HubError(.badRequest, "pns=mpns cannot be notified: Microsoft shut the service down.")
+        case .mpns:
+            throw HubError(.badRequest, "pns=mpns cannot be notified: Microsoft shut the service down.")
         }
     }
 
@@ -42,10 +54,12 @@ enum PlatformMessages {
         switch platform {
         case .apns:
             return silent([
-                "aps": .object(["content-available": 1]), "richId": .string(String(id)), "richMessage": .string(message),
+                "aps": .object(["content-available": 1]), "richId": .string(String(id)),
+                "richMessage": .string(message),
                 "richType": .string(type),
             ])
-        case .wns, .mpns: return .native(.wns, JSONValue.object(values).text, headers: [.init("X-WNS-Type", "wns/raw")])
+        case .wns, .mpns:
+            return .native(.wns, JSONValue.object(values).text, headers: [.init("X-WNS-Type", "wns/raw")])
         case .gcm, .fcmV1: return data(values)
         }
     }
@@ -53,12 +67,19 @@ enum PlatformMessages {
     /// Apple drops silent pushes that carry a sound, or that do not say that they are silent.
     private static func silent(_ members: KeyValuePairs<String, JSONValue>) -> HubNotification {
         .native(
-            .apns, JSONValue.object(members).text,
-            headers: [.init("apns-push-type", "background"), .init("apns-priority", "5")])
+            .apns,
+            JSONValue.object(members).text,
+            headers: [.init("apns-push-type", "background"), .init("apns-priority", "5")]
+        )
     }
 
     private static func data(_ members: KeyValuePairs<String, JSONValue>) -> HubNotification {
-        .native(.fcmV1, JSONValue.object(["message": .object(["data": .object(members), "android": .object(["priority": "high"])])]).text)
+        .native(
+            .fcmV1,
+            JSONValue.object([
+                "message": .object(["data": .object(members), "android": .object(["priority": "high"])])
+            ]).text
+        )
     }
 
     /// Refuses here what the platform would refuse later, where the sender can still hear of it.
@@ -70,12 +91,16 @@ enum PlatformMessages {
         case .wns: (count, countMax) = (notification.body.count, 5000)
         case .gcm, .fcmV1, .mpns:
             let data = (try? JSONValue(parsing: notification.body))?["message"]?["data"]?.objectValue
-            count = (data?.members ?? []).reduce(0) { $0 + $1.name.utf8.count + ($1.value.stringValue ?? "").utf8.count }
+            count = (data?.members ?? []).reduce(0) {
+                $0 + $1.name.utf8.count + ($1.value.stringValue ?? "").utf8.count
+            }
             countMax = 4096
         }
         guard count <= countMax else {
             throw HubError(
-                .tooLarge, "The message makes a \(platform.format) payload of \(count) bytes; the platform takes at most \(countMax).")
+                .tooLarge,
+                "The message makes a \(platform.format) payload of \(count) bytes; the platform takes at most \(countMax)."
+            )
         }
     }
 }
@@ -84,9 +109,13 @@ enum PlatformMessages {
 enum MessageBody {
     /// A JSON string; else, when the tutorials' client put quotes around raw text, the text between them; else the text.
     static func read(_ bytes: [UInt8]) throws(HubError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw HubError(.badRequest, "The message is not UTF-8.") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw HubError(.badRequest, "The message is not UTF-8.")
+        }
         if let string = (try? JSONValue(parsing: bytes))?.stringValue { return string }
-        if text.utf8.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") { return String(text.dropFirst().dropLast()) }
+        if text.utf8.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") {
+            return String(text.dropFirst().dropLast())
+        }
         return text
     }
 }

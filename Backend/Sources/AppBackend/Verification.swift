@@ -37,7 +37,9 @@ public struct BasicVerifier: CredentialVerifier {
     private static let challenge = "Basic realm=\"Tidings\", charset=\"UTF-8\""
 
     /// A verifier over any password check.
-    public init(check: @escaping @Sendable (_ user: String, _ password: String) async -> Bool) { self.check = check }
+    public init(check: @escaping @Sendable (_ user: String, _ password: String) async -> Bool) {
+        self.check = check
+    }
 
     /// The tutorials' rule: the password is the user name. For development only.
     public static let tutorial = BasicVerifier { user, password in !user.isEmpty && user == password }
@@ -52,13 +54,19 @@ public struct BasicVerifier: CredentialVerifier {
         guard parts.count == 2, parts[0].lowercased() == "basic" else {
             return .missing(challenge: Self.challenge, reason: "The Authorization scheme must be Basic.")
         }
-        guard let bytes = Base64.decode(parts[1], skipsBlanks: true), let text = String(validating: bytes, as: UTF8.self),
-            let colon = text.firstIndex(of: ":")
+        guard let bytes = Base64.decode(parts[1], skipsBlanks: true),
+            let text = String(validating: bytes, as: UTF8.self),
+            let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
         else {
-            return .missing(challenge: Self.challenge, reason: "The credentials must be the Base64 of user:password in UTF-8.")
+            return .missing(
+                challenge: Self.challenge,
+                reason: "The credentials must be the Base64 of user:password in UTF-8."
+            )
         }
         let user = String(text[..<colon])
-        guard await check(user, String(text[text.index(after: colon)...])) else { return .rejected(challenge: Self.challenge) }
+        guard await check(user, String(text[text.utf8.index(after: colon)...])) else {
+            return .rejected(challenge: Self.challenge)
+        }
         return .user(AuthenticatedUser(name: user))
     }
 }
@@ -79,7 +87,10 @@ package final class VerifiedCredentialCache: Sendable {
 
     /// True when the credentials were good a short while ago, or `verify` says so now.
     package func check(
-        _ user: String, _ password: String, now: Timestamp, verify: () async -> Bool
+        _ user: String,
+        _ password: String,
+        now: Timestamp,
+        verify: () async -> Bool
     ) async -> Bool {
         if contains(user, password, now: now) { return true }
         guard await verify() else { return false }

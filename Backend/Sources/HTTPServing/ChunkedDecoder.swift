@@ -21,7 +21,8 @@ struct ChunkedDecoder {
     var isFinished: Bool { state == .finished }
 
     /// Takes bytes from `input` and appends body bytes to `output`; returns how many were taken.
-    mutating func decode(_ input: ArraySlice<UInt8>, into output: inout [UInt8]) throws(HTTPParseError) -> Int {
+    mutating func decode(_ input: ArraySlice<UInt8>, into output: inout [UInt8]) throws(HTTPParseError) -> Int
+    {
         var position = input.startIndex
         while position < input.endIndex, state != .finished {
             switch state {
@@ -34,7 +35,9 @@ struct ChunkedDecoder {
                 let byte = input[position]
                 position += 1
                 line.append(byte)
-                guard line.count <= lineByteCountMax else { throw HTTPParseError(400, "a chunk line is too long") }
+                guard line.count <= lineByteCountMax else {
+                    throw HTTPParseError(400, "a chunk line is too long")
+                }
                 if byte == 0x0A { try endLine() }
             case .finished: break
             }
@@ -60,7 +63,9 @@ struct ChunkedDecoder {
             state = .size
         case .trailer:
             trailerByteCount += line.count
-            guard trailerByteCount <= lineByteCountMax else { throw HTTPParseError(431, "the trailer section is too long") }
+            guard trailerByteCount <= lineByteCountMax else {
+                throw HTTPParseError(431, "the trailer section is too long")
+            }
             if line.isEmpty { state = .finished }
         case .data, .finished: break
         }

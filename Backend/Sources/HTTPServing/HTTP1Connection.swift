@@ -13,6 +13,11 @@ final class HTTP1Connection: @unchecked Sendable {
     private var scanned = 0
     private var isDraining = false
     private var sawEnd = false
+    private var isRefused = false
+    /// Bytes of further requests that wait; then the socket is not read.
+    private static let pipelinedByteCountMax = 64 << 10
+    /// For a handler that has its whole request.
+    private static let handlerTimeout = Duration.seconds(600)
 
     /// The request under way.
     private final class Current: @unchecked Sendable {
@@ -35,7 +40,8 @@ final class HTTP1Connection: @unchecked Sendable {
                 bodyLeft = 0
                 decoder = ChunkedDecoder(limits: limits)
             }
-            mustContinue = head.request.version == .http11 && head.request.fields.has("100-continue", in: "Expect")
+            mustContinue =
+                head.request.version == .http11 && head.request.fields.has("100-continue", in: "Expect")
         }
     }
     private var current: Current?
@@ -48,6 +54,7 @@ final class HTTP1Connection: @unchecked Sendable {
     }
 
     func receive(_ bytes: Span<UInt8>) {
+        guard !isRefused else { return }
         if input.isEmpty, current == nil { setDeadline(limits.headTimeout) }
         input.reserveCapacity(input.count + bytes.count)
         bytes.withUnsafeBufferPointer { input.append(contentsOf: $0) }
@@ -94,16 +101,15 @@ final class HTTP1Connection: @unchecked Sendable {
             do throws(HTTPParseError) {
                 if let current {
                     try feedBody(current)
-                    guard current.isResponseComplete, current.isBodyComplete, stream.pendingByteCount == 0 else { break }
+                    guard current.isResponseComplete, current.isBodyComplete, stream.pendingByteCount == 0
+                    else { break }
                     finish(current)
                     continue
                 }
-                while input.starts(with: [0x0D, 0x0A]) {
-                    // A client may send an empty line before a request (RFC 9112 section 2.2).
-                    input.removeFirst(2)
-                    scanned = 0
+                try skipEmptyLines()
+                guard !input.isEmpty, let end = try parser.endOfHead(in: input, scanned: &scanned) else {
+                    break
                 }
-                guard !input.isEmpty, let end = try parser.endOfHead(in: input, scanned: &scanned) else { break }
                 let head = try parser.parse(input[..<end])
                 input.removeFirst(end)
                 scanned = 0
@@ -113,6 +119,26 @@ final class HTTP1Connection: @unchecked Sendable {
             }
         }
         updateReading()
+    }
+
+    /// A client may send an empty line before a request (RFC 9112 section 2.2).
+    private func skipEmptyLines() throws(HTTPParseError) {
+        var count = 0
+        while count + 1 < input.count, input[count] == 0x0D, input[count + 1] == 0x0A { count += 2 }
+        guard count <= 8 else { throw HTTPParseError(400, "empty lines before a request") }
+        if count > 0 {
+            input.removeFirst(count)
+            scanned = 0
+        }
+    }
+
+    /// Answers 408 when a request has begun and is not whole; false when there is nothing to answer.
+    func refuseLate() -> Bool {
+        guard !isRefused else { return false }
+        let isPartial = current.map { !$0.isBodyComplete && !$0.isAnswered } ?? !input.isEmpty
+        guard isPartial else { return false }
+        refuse(HTTPParseError(408, "the request did not arrive in time"))
+        return true
     }
 
     private func begin(_ head: HTTP1HeadParser.Head) {
@@ -125,8 +151,12 @@ final class HTTP1Connection: @unchecked Sendable {
         current = request
         setDeadline(limits.bodyTimeout)
         do throws(HTTPParseError) { try feedBody(request) } catch { return refuse(error) }
-        if request.isBodyComplete { request.mustContinue = false }
-        connection.handle(HTTPRequest(head: head.request, body: body)) { [weak self, weak request, loop = stream.loop] response in
+        if request.isBodyComplete {
+            request.mustContinue = false
+            setDeadline(Self.handlerTimeout)
+        }
+        connection.handle(HTTPRequest(head: head.request, body: body)) {
+            [weak self, weak request, loop = stream.loop] response in
             guard loop.isCurrent else {
                 loop.execute { [weak self, weak request] in
                     if let self, let request { self.respond(response, to: request) }
@@ -145,7 +175,9 @@ final class HTTP1Connection: @unchecked Sendable {
             current.body.feed([], isLast: true)
             return
         }
-        guard !input.isEmpty, current.body.bufferedByteCount < limits.bodyBufferByteCountMax else { return }
+        guard !input.isEmpty,
+            current.isAnswered || current.body.bufferedByteCount < limits.bodyBufferByteCountMax
+        else { return }
         var bytes: [UInt8] = []
         if current.decoder != nil {
             let taken = try current.decoder?.decode(input[...], into: &bytes) ?? 0
@@ -163,10 +195,12 @@ final class HTTP1Connection: @unchecked Sendable {
             current.bodyLeft -= count
             current.isBodyComplete = current.bodyLeft == 0
         }
-        if !current.isAnswered { setDeadline(current.isBodyComplete ? .seconds(3600) : limits.bodyTimeout) }
+        if !current.isAnswered {
+            setDeadline(current.isBodyComplete ? Self.handlerTimeout : limits.bodyTimeout)
+        }
         if current.isAnswered {
             current.discarded += bytes.count
-            if current.discarded > limits.discardByteCountMax { stream.closeWhenDrained() }
+            if current.discarded > limits.discardByteCountMax { stream.closeLingering() }
         } else {
             current.body.feed(bytes, isLast: current.isBodyComplete)
         }
@@ -182,8 +216,11 @@ final class HTTP1Connection: @unchecked Sendable {
     }
 
     private func updateReading() {
-        let isFull = current.map { $0.body.bufferedByteCount >= limits.bodyBufferByteCountMax } ?? false
-        stream.isReadingPaused = isFull || (current != nil && input.count > limits.bodyBufferByteCountMax)
+        guard !isRefused else { return }
+        let isFull =
+            current.map { !$0.isAnswered && $0.body.bufferedByteCount >= limits.bodyBufferByteCountMax }
+            ?? false
+        stream.isReadingPaused = isFull || (current != nil && input.count > Self.pipelinedByteCountMax)
     }
 
     /// Answers a request that could not be read, and closes.
@@ -195,13 +232,17 @@ final class HTTP1Connection: @unchecked Sendable {
             current.isAnswered = true
         }
         let text = Array("\(error.status.reasonPhrase): \(error.reason).\n".utf8)
-        var head = responseHead(HTTPResponse(error.status, ["Content-Type": "text/plain; charset=utf-8"]), keepsAlive: false)
+        var head = responseHead(
+            HTTPResponse(error.status, ["Content-Type": "text/plain; charset=utf-8"]),
+            keepsAlive: false
+        )
         head += "Content-Length: \(text.count)\r\n\r\n"
         stream.write(Array(head.utf8) + text)
         input = []
+        isRefused = true
         stream.isReadingPaused = true
         setDeadline(limits.writeTimeout)
-        stream.closeWhenDrained()
+        stream.closeLingering()
     }
 
     private func responseHead(_ response: HTTPResponse, keepsAlive: Bool) -> String {
@@ -209,7 +250,10 @@ final class HTTP1Connection: @unchecked Sendable {
         head += "Date: \(connection.context.events.httpDate())\r\n"
         for line in response.fields.lines {
             // A value with a line end would split the response; only our own bug could bring one here.
-            precondition(!line.value.utf8.contains { $0 == 0x0D || $0 == 0x0A }, "a line end in a response field")
+            precondition(
+                !line.value.utf8.contains { $0 == 0x0D || $0 == 0x0A },
+                "a line end in a response field"
+            )
             head += "\(line.name): \(line.value)\r\n"
         }
         if response.webSocket == nil, !keepsAlive { head += "Connection: close\r\n" }
@@ -259,7 +303,10 @@ final class HTTP1Connection: @unchecked Sendable {
 
     /// Asks for the next piece of a streamed body whenever the last one is with the kernel.
     private func pump(
-        _ next: @escaping @Sendable () async throws -> [UInt8]?, isChunked: Bool, left: Int?, keepsAlive: Bool,
+        _ next: @escaping @Sendable () async throws -> [UInt8]?,
+        isChunked: Bool,
+        left: Int?,
+        keepsAlive: Bool,
         _ request: Current
     ) {
         streamPump = nil
@@ -270,12 +317,20 @@ final class HTTP1Connection: @unchecked Sendable {
             switch result {
             case .success(let bytes?) where !bytes.isEmpty && bytes.count <= left ?? .max:
                 if isChunked {
-                    self.stream.write(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [0x0D, 0x0A])
+                    self.stream.write(
+                        Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [0x0D, 0x0A]
+                    )
                 } else {
                     self.stream.write(bytes)
                 }
                 self.streamPump = { [weak self] in
-                    self?.pump(next, isChunked: isChunked, left: left.map { $0 - bytes.count }, keepsAlive: keepsAlive, carried.value)
+                    self?.pump(
+                        next,
+                        isChunked: isChunked,
+                        left: left.map { $0 - bytes.count },
+                        keepsAlive: keepsAlive,
+                        carried.value
+                    )
                 }
             case .success(nil) where left ?? 0 == 0:
                 if isChunked { self.stream.write(Array("0\r\n\r\n".utf8)) }
@@ -307,7 +362,7 @@ final class HTTP1Connection: @unchecked Sendable {
     private func finish(_ request: Current) {
         guard current === request else { return }
         current = nil
-        if isDraining { return stream.closeWhenDrained() }
+        if isDraining || (sawEnd && input.isEmpty) { return stream.closeWhenDrained() }
         setDeadline(input.isEmpty ? limits.idleTimeout : limits.headTimeout)
         if !input.isEmpty { stream.loop.execute { self.advance() } }
         updateReading()

@@ -32,11 +32,16 @@ struct HTTP1HeadParser {
     ///
     /// - Parameter scanned: Bytes known not to hold the end; updated, so that a slow head costs no rescans.
     func endOfHead(in bytes: [UInt8], scanned: inout Int) throws(HTTPParseError) -> Int? {
-        var index = max(scanned, 3)
+        var index = scanned
         while index < bytes.count {
-            if bytes[index] == 0x0A, bytes[index - 1] == 0x0D, bytes[index - 2] == 0x0A, bytes[index - 3] == 0x0D {
-                guard index < limits.headByteCountMax else { break }
-                return index + 1
+            if bytes[index] == 0x0A {
+                guard index > 0, bytes[index - 1] == 0x0D else {
+                    throw HTTPParseError(400, "a line feed without a carriage return")
+                }
+                if index >= 3, bytes[index - 2] == 0x0A, bytes[index - 3] == 0x0D {
+                    guard index < limits.headByteCountMax else { break }
+                    return index + 1
+                }
             }
             index += 1
         }
@@ -64,20 +69,34 @@ struct HTTP1HeadParser {
         }
         let hosts = fields.all("Host")
         guard hosts.count == 1 || (hosts.isEmpty && version == .http10) else {
-            throw HTTPParseError(400, hosts.isEmpty ? "the Host header is missing" : "more than one Host header")
+            throw HTTPParseError(
+                400,
+                hosts.isEmpty ? "the Host header is missing" : "more than one Host header"
+            )
         }
         var authority = hosts.first ?? ""
-        guard authority.utf8.allSatisfy({ hostBytes[Int($0)] }) else { throw HTTPParseError(400, "the Host header is malformed") }
+        guard authority.utf8.allSatisfy({ hostBytes[Int($0)] }) else {
+            throw HTTPParseError(400, "the Host header is malformed")
+        }
         let target = try parseTarget(rawTarget, method, &authority)
         let request = HTTPRequestHead(
-            method: method, target: target, fields: fields, version: version, scheme: scheme, authority: authority)
+            method: method,
+            target: target,
+            fields: fields,
+            version: version,
+            scheme: scheme,
+            authority: authority
+        )
         let closes = fields.has("close", in: "Connection")
         let keeps = version == .http11 ? !closes : !closes && fields.has("keep-alive", in: "Connection")
         return Head(request: request, framing: try framing(fields, version), keepsAlive: keeps)
     }
 
     /// A line without its CRLF. Bare LF and bare CR are refused (section 2.2): they are how requests are smuggled.
-    private func line(_ bytes: ArraySlice<UInt8>, _ position: inout Int) throws(HTTPParseError) -> ArraySlice<UInt8> {
+    private func line(
+        _ bytes: ArraySlice<UInt8>,
+        _ position: inout Int
+    ) throws(HTTPParseError) -> ArraySlice<UInt8> {
         let start = position
         while position < bytes.endIndex {
             let byte = bytes[position]
@@ -98,7 +117,9 @@ struct HTTP1HeadParser {
         _ line: ArraySlice<UInt8>
     ) throws(HTTPParseError) -> (method: String, target: String, version: HTTPRequestHead.Version) {
         let parts = line.split(separator: 0x20, maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy({ tokenBytes[Int($0)] }), parts[0].count <= 32 else {
+        guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy({ tokenBytes[Int($0)] }),
+            parts[0].count <= 32
+        else {
             throw HTTPParseError(400, "the request line is malformed")
         }
         guard parts[1].count <= limits.targetByteCountMax else {
@@ -111,14 +132,19 @@ struct HTTP1HeadParser {
         switch String(decoding: parts[2], as: UTF8.self) {
         case "HTTP/1.1": version = .http11
         case "HTTP/1.0": version = .http10
-        case let other where other.hasPrefix("HTTP/"): throw HTTPParseError(505, "the HTTP version is not supported")
+        case let other where other.hasPrefix("HTTP/"):
+            throw HTTPParseError(505, "the HTTP version is not supported")
         default: throw HTTPParseError(400, "the request line is malformed")
         }
         return (String(decoding: parts[0], as: UTF8.self), String(decoding: parts[1], as: UTF8.self), version)
     }
 
     /// Origin form, absolute form (whose authority wins, section 3.2.2), or `*` for OPTIONS.
-    private func parseTarget(_ raw: String, _ method: String, _ authority: inout String) throws(HTTPParseError) -> RequestTarget {
+    private func parseTarget(
+        _ raw: String,
+        _ method: String,
+        _ authority: inout String
+    ) throws(HTTPParseError) -> RequestTarget {
         var path = raw
         if raw == "*", method == "OPTIONS" { path = "/" }
         if let url = HTTPURL(raw) {
@@ -153,11 +179,16 @@ struct HTTP1HeadParser {
         return (nameText, text)
     }
 
-    private func framing(_ fields: HTTPFields, _ version: HTTPRequestHead.Version) throws(HTTPParseError) -> BodyFraming {
+    private func framing(
+        _ fields: HTTPFields,
+        _ version: HTTPRequestHead.Version
+    ) throws(HTTPParseError) -> BodyFraming {
         let encodings = fields.all("Transfer-Encoding")
         let lengths = fields.all("Content-Length")
         if let encoding = encodings.first {
-            guard lengths.isEmpty else { throw HTTPParseError(400, "Content-Length together with Transfer-Encoding") }
+            guard lengths.isEmpty else {
+                throw HTTPParseError(400, "Content-Length together with Transfer-Encoding")
+            }
             guard version == .http11 else { throw HTTPParseError(400, "Transfer-Encoding in HTTP/1.0") }
             guard encodings.count == 1, ASCII.equalIgnoringCase(encoding.utf8, "chunked".utf8) else {
                 throw HTTPParseError(501, "the only transfer coding is chunked")
@@ -165,10 +196,11 @@ struct HTTP1HeadParser {
             return .chunked
         }
         guard let length = lengths.first else { return .length(0) }
-        guard lengths.count == 1, !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard lengths.count == 1, !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+        else {
             throw HTTPParseError(400, "Content-Length is not one decimal number")
         }
-        guard let count = Int(length) else { throw HTTPParseError(413, "Content-Length is beyond 64 bits") }
+        guard let count = Int(length) else { throw HTTPParseError(400, "Content-Length is beyond 64 bits") }
         return .length(count)
     }
 }
@@ -180,5 +212,7 @@ private let tokenBytes: [Bool] = (0..<256).map { byte in
 
 /// The characters of a host with its port.
 private let hostBytes: [Bool] = (0..<256).map { byte in
-    "-._~:[]0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%!$&'()*+,;=".utf8.contains(UInt8(byte))
+    "-._~:[]0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%!$&'()*+,;=".utf8.contains(
+        UInt8(byte)
+    )
 }

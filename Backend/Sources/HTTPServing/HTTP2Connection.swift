@@ -27,7 +27,12 @@ final class HTTP2Connection: @unchecked Sendable {
         nghttp2_option_set_no_auto_window_update(option, 1)
         nghttp2_option_set_max_send_header_block_length(option, 64 << 10)
         // The session is deleted with this object, so the pointer is good for as long as nghttp2 has it.
-        nghttp2_session_server_new2(&session, serverCallbacks, Unmanaged.passUnretained(self).toOpaque(), option)
+        nghttp2_session_server_new2(
+            &session,
+            serverCallbacks,
+            Unmanaged.passUnretained(self).toOpaque(),
+            option
+        )
         nghttp2_option_del(option)
         var settings = [
             entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streamCountMax),
@@ -48,15 +53,21 @@ final class HTTP2Connection: @unchecked Sendable {
 
     func receive(_ bytes: Span<UInt8>) {
         guard let session else { return }
-        let count = bytes.withUnsafeBufferPointer { nghttp2_session_mem_recv(session, $0.baseAddress, $0.count) }
+        let count = bytes.withUnsafeBufferPointer {
+            nghttp2_session_mem_recv(session, $0.baseAddress, $0.count)
+        }
         guard count >= 0 else {
-            connection.context.events.refused(400, "HTTP/2: \(String(cString: nghttp2_strerror(Int32(count))))")
+            connection.context.events.refused(
+                400,
+                "HTTP/2: \(String(cString: nghttp2_strerror(Int32(count))))"
+            )
             sendNow()
+            stream.isReadingPaused = true
             return stream.closeWhenDrained()
         }
         let started = arrived
         arrived.removeAll(keepingCapacity: true)
-        for item in started { start(item) }
+        for item in started where !item.isClosed { start(item) }
         setDeadline()
         scheduleSend()
     }
@@ -79,8 +90,13 @@ final class HTTP2Connection: @unchecked Sendable {
         _ = LoopTimer(on: stream.loop, after: .milliseconds(100)) {
             guard let session = timer.value.session, !timer.value.stream.isClosed else { return }
             nghttp2_submit_goaway(
-                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
-                NGHTTP2_NO_ERROR.rawValue, nil, 0)
+                session,
+                UInt8(NGHTTP2_FLAG_NONE.rawValue),
+                nghttp2_session_get_last_proc_stream_id(session),
+                NGHTTP2_NO_ERROR.rawValue,
+                nil,
+                0
+            )
             timer.value.scheduleSend()
         }
     }
@@ -94,7 +110,9 @@ final class HTTP2Connection: @unchecked Sendable {
 
     fileprivate func began(_ id: Int32) {
         let loop = stream.loop
-        streams[id] = HTTP2Stream(id: id) { [weak self] in loop.execute { [weak self] in self?.bodyWanted(id) } }
+        streams[id] = HTTP2Stream(id: id) { [weak self] in
+            loop.execute { [weak self] in self?.bodyWanted(id) }
+        }
     }
 
     fileprivate func received(_ id: Int32, _ name: String, _ value: String) {
@@ -123,6 +141,12 @@ final class HTTP2Connection: @unchecked Sendable {
         guard let item = streams.removeValue(forKey: id) else { return }
         item.body.fail()
         item.isClosed = true
+        if item.unconsumed > 0, let session {
+            // Closing a stream does not give its bytes back to the connection's window.
+            nghttp2_session_consume_connection(session, item.unconsumed)
+            item.unconsumed = 0
+            scheduleSend()
+        }
         if isDraining, streams.isEmpty { scheduleSend() }
     }
 
@@ -158,8 +182,12 @@ final class HTTP2Connection: @unchecked Sendable {
             connection.context.events.refused(error.status.code, error.reason)
             return respond(
                 HTTPResponse(
-                    error.status, ["Content-Type": "text/plain; charset=utf-8"],
-                    text: "\(error.status.reasonPhrase): \(error.reason).\n"), to: item)
+                    error.status,
+                    ["Content-Type": "text/plain; charset=utf-8"],
+                    text: "\(error.status.reasonPhrase): \(error.reason).\n"
+                ),
+                to: item
+            )
         }
         let loop = stream.loop
         connection.handle(HTTPRequest(head: head, body: item.body)) { [weak self, weak item] response in
@@ -180,8 +208,15 @@ final class HTTP2Connection: @unchecked Sendable {
             consume(item.id, item.unconsumed)
             item.unconsumed = 0
         }
-        var fields = [(":status", String(response.status.code)), ("date", connection.context.events.httpDate())]
-        for line in response.fields.lines { fields.append((line.name.lowercased(), line.value)) }
+        var fields = [
+            (":status", String(response.status.code)), ("date", connection.context.events.httpDate()),
+        ]
+        for line in response.fields.lines {
+            let name = line.name.lowercased()
+            // Fields of one connection have no place here (RFC 9113 section 8.2.2).
+            if ["connection", "upgrade", "keep-alive", "transfer-encoding"].contains(name) { continue }
+            fields.append((name, line.value))
+        }
         let mayHaveBody = item.method != "HEAD" && response.status.code != 204 && response.status.code != 304
         switch response.body {
         case .bytes(let bytes):
@@ -190,7 +225,7 @@ final class HTTP2Connection: @unchecked Sendable {
             item.isOutputComplete = true
         case .stream(let byteCount, let next):
             if let byteCount { fields.append(("content-length", String(byteCount))) }
-            if mayHaveBody { item.nextPiece = next } else { item.isOutputComplete = true }
+            if mayHaveBody, byteCount != 0 { item.nextPiece = next } else { item.isOutputComplete = true }
         }
         // Without a body END_STREAM sits on HEADERS; an empty DATA frame would break aioapns.
         let hasBody = !item.output.isEmpty || item.nextPiece != nil
@@ -215,6 +250,7 @@ final class HTTP2Connection: @unchecked Sendable {
             item.isFetching = false
             switch result {
             case .success(let bytes?):
+                if bytes.isEmpty { break }
                 item.ahead = bytes
                 item.rotate()
             case .success(nil):
@@ -222,9 +258,11 @@ final class HTTP2Connection: @unchecked Sendable {
                 item.nextPiece = nil
                 item.rotate()
             case .failure:
+                item.nextPiece = nil
                 if let session = self.session {
                     nghttp2_submit_rst_stream(session, 0, item.id, NGHTTP2_INTERNAL_ERROR.rawValue)
                 }
+                return self.scheduleSend()
             }
             if item.nextPiece != nil, item.ahead == nil { self.fetchPiece(item) }
             if let session = self.session { nghttp2_session_resume_data(session, item.id) }
@@ -240,7 +278,10 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     @discardableResult
-    private func withPairs(_ fields: [(String, String)], _ body: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
+    private func withPairs(
+        _ fields: [(String, String)],
+        _ body: (UnsafePointer<nghttp2_nv>?, Int) -> Int32
+    ) -> Int32 {
         var bytes: [UInt8] = []
         for (name, value) in fields {
             bytes += name.utf8
@@ -252,8 +293,12 @@ final class HTTP2Connection: @unchecked Sendable {
             let pairs = fields.map { name, value in
                 defer { offset += name.utf8.count + value.utf8.count }
                 return nghttp2_nv(
-                    name: base + offset, value: base + offset + name.utf8.count, namelen: name.utf8.count,
-                    valuelen: value.utf8.count, flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue))
+                    name: base + offset,
+                    value: base + offset + name.utf8.count,
+                    namelen: name.utf8.count,
+                    valuelen: value.utf8.count,
+                    flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+                )
             }
             return pairs.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
         }
@@ -276,7 +321,9 @@ final class HTTP2Connection: @unchecked Sendable {
             guard count > 0, let bytes else { break }
             stream.write(UnsafeRawBufferPointer(start: bytes, count: count))
         }
-        if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 { stream.closeWhenDrained() }
+        if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 {
+            stream.closeWhenDrained()
+        }
     }
 }
 
@@ -321,12 +368,15 @@ final class HTTP2Stream: @unchecked Sendable {
         case ":authority": authority = value
         case ":scheme": break
         default:
-            if name == "expect", ASCII.equalIgnoringCase(value.utf8, "100-continue".utf8) { mustContinue = true }
+            if name == "expect", ASCII.equalIgnoringCase(value.utf8, "100-continue".utf8) {
+                mustContinue = true
+            }
             if name == "host", authority.isEmpty { authority = value }
             fields.append(name, value)
         }
         if path.utf8.count > limits.targetByteCountMax {
-            refusal = refusal ?? HTTPParseError(414, "the target is longer than \(limits.targetByteCountMax) bytes")
+            refusal =
+                refusal ?? HTTPParseError(414, "the target is longer than \(limits.targetByteCountMax) bytes")
         }
     }
 
@@ -336,7 +386,13 @@ final class HTTP2Stream: @unchecked Sendable {
             throw HTTPParseError(400, "the path is not in origin form, or holds a broken percent-encoding")
         }
         return HTTPRequestHead(
-            method: method, target: target, fields: fields, version: .http2, scheme: scheme, authority: authority)
+            method: method,
+            target: target,
+            fields: fields,
+            version: .http2,
+            scheme: scheme,
+            authority: authority
+        )
     }
 
     /// Moves the piece ahead into the output once the output is used up.
@@ -350,11 +406,16 @@ final class HTTP2Stream: @unchecked Sendable {
 }
 
 private func readResponseBody(
-    _ session: OpaquePointer?, _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ capacity: Int,
-    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ session: OpaquePointer?,
+    _ stream: Int32,
+    _ buffer: UnsafeMutablePointer<UInt8>?,
+    _ capacity: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?,
+    _ source: UnsafeMutablePointer<nghttp2_data_source>?,
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let buffer, let flags, let owner = http2Connection(context), let item = owner.responseStream(stream) else {
+    guard let buffer, let flags, let owner = http2Connection(context), let item = owner.responseStream(stream)
+    else {
         return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
     item.rotate()
@@ -383,18 +444,34 @@ private nonisolated(unsafe) let serverCallbacks: OpaquePointer? = {
     var callbacks: OpaquePointer?
     nghttp2_session_callbacks_new(&callbacks)
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
-        guard let frame, tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else { return 0 }
+        guard let frame, tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else {
+            return 0
+        }
         http2Connection(context)?.began(tidings_h2_frame_stream(frame))
         return 0
     }
-    nghttp2_session_callbacks_set_on_header_callback(callbacks) { _, frame, name, nameCount, value, valueCount, _, context in
+    nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+        _,
+        frame,
+        name,
+        nameCount,
+        value,
+        valueCount,
+        _,
+        context in
         guard let frame, let name, let value else { return 0 }
-        guard let text = String(validating: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self) else {
+        // Trailer fields never join the head.
+        guard tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else { return 0 }
+        guard
+            let text = String(validating: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self)
+        else {
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
         http2Connection(context)?.received(
             tidings_h2_frame_stream(frame),
-            String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self), text)
+            String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self),
+            text
+        )
         return 0
     }
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
@@ -409,7 +486,13 @@ private nonisolated(unsafe) let serverCallbacks: OpaquePointer? = {
         }
         return 0
     }
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, stream, bytes, count, context in
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+        _,
+        _,
+        stream,
+        bytes,
+        count,
+        context in
         http2Connection(context)?.received(stream, UnsafeRawBufferPointer(start: bytes, count: count))
         return 0
     }

@@ -28,16 +28,30 @@ package final class HTTPServer: Sendable {
     private let log: Log
 
     package init(
-        limits: ServerLimits = ServerLimits(), tls: TLSContext? = nil, log: Log, counters: Counters,
-        httpDate: @escaping @Sendable () -> String, group: EventLoopGroup = .shared, handler: @escaping HTTPHandler
+        limits: ServerLimits = ServerLimits(),
+        tls: TLSContext? = nil,
+        log: Log,
+        counters: Counters,
+        httpDate: @escaping @Sendable () -> String,
+        group: EventLoopGroup = .shared,
+        handler: @escaping HTTPHandler
     ) {
         context = ServerContext(
-            limits: limits, handler: handler, events: ServerEvents(log: log, counters: counters, httpDate: httpDate))
+            limits: limits,
+            handler: handler,
+            events: ServerEvents(log: log, counters: counters, httpDate: httpDate)
+        )
         self.tls = tls
         self.log = log
         let context = context
         loops = group.loops.map { ServerLoop(on: $0, context: context) }
-        acceptor = Acceptor(loops: loops, tls: tls, log: log, counters: counters, connectionCountMax: limits.connectionCountMax)
+        acceptor = Acceptor(
+            loops: loops,
+            tls: tls,
+            log: log,
+            counters: counters,
+            connectionCountMax: limits.connectionCountMax
+        )
     }
 
     /// Binds and begins to accept. Port 0 takes a free one.
@@ -53,7 +67,9 @@ package final class HTTPServer: Sendable {
     /// connection is gone or `deadline` has passed.
     package func drain(within deadline: Duration = .seconds(10)) async {
         await acceptor.stop()
-        for loop in loops { await loop.drain(within: deadline) }
+        await withDiscardingTaskGroup { group in
+            for loop in loops { group.addTask { await loop.drain(within: deadline) } }
+        }
     }
 
     /// Open connections.
@@ -79,8 +95,12 @@ final class ServerLoop: @unchecked Sendable {
         connectionCount.wrappingAdd(1, ordering: .relaxed)
         loop.execute { [self] in
             if sweeper == nil {
-                sweeper = LoopTimer(on: loop, after: context.limits.sweepInterval, every: context.limits.sweepInterval) {
-                    [unowned self] in sweep()
+                sweeper = LoopTimer(
+                    on: loop,
+                    after: context.limits.sweepInterval,
+                    every: context.limits.sweepInterval
+                ) {
+                    [weak self] in self?.sweep()
                 }
             }
             do throws(SystemError) {
@@ -103,7 +123,7 @@ final class ServerLoop: @unchecked Sendable {
 
     private func sweep() {
         let now = loop.nowMilliseconds
-        for connection in connections.values { connection.stream.checkDeadline(now: now) }
+        for connection in connections.values where now >= connection.stream.deadline { connection.timedOut() }
     }
 
     func drain(within deadline: Duration) async {
@@ -157,7 +177,7 @@ private final class Acceptor: @unchecked Sendable {
         loop.execute { [self] in
             do throws(SystemError) {
                 let poll = try SocketPoll(descriptor: descriptor, on: loop)
-                poll.onReady = { [unowned self] _, _ in accept() }
+                poll.onReady = { [weak self] _, _ in self?.accept() }
                 poll.watch(readable: true, writable: false)
                 self.poll = poll
             } catch { log.error("listen_failed", ["reason": .string(error.description)]) }
@@ -207,14 +227,18 @@ private final class Acceptor: @unchecked Sendable {
             isExhausted = true
             log.error(
                 "accepting_paused",
-                ["reason": .string(SystemError(code: code, call: "accept").description), "connections_max": .number(connectionCountMax)])
+                [
+                    "reason": .string(SystemError(code: code, call: "accept").description),
+                    "connections_max": .number(connectionCountMax),
+                ]
+            )
         }
         counters.add("http_accept_pauses_total")
         poll?.watch(readable: false, writable: false)
         retry?.cancel()
-        retry = LoopTimer(on: loop, after: Self.retryDelay) { [unowned self] in
-            poll?.watch(readable: true, writable: false)
-            accept()
+        retry = LoopTimer(on: loop, after: Self.retryDelay) { [weak self] in
+            self?.poll?.watch(readable: true, writable: false)
+            self?.accept()
         }
     }
 }

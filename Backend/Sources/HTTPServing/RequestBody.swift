@@ -63,7 +63,9 @@ package final class RequestBody: Sendable {
 
     /// The whole body.
     package func collect(upTo byteCountMax: Int) async throws(RequestBodyError) -> [UInt8] {
-        if let declaredByteCount, declaredByteCount > byteCountMax { throw .tooLarge(byteCountMax: byteCountMax) }
+        if let declaredByteCount, declaredByteCount > byteCountMax {
+            throw .tooLarge(byteCountMax: byteCountMax)
+        }
         var whole: [UInt8] = []
         while let bytes = try await next() {
             if whole.isEmpty { whole = bytes } else { whole += bytes }

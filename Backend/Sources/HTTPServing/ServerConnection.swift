@@ -17,7 +17,8 @@ struct ServerContext: Sendable {
 final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
     let stream: StreamConnection
     let context: ServerContext
-    private unowned let owner: ServerLoop
+    private weak var owner: ServerLoop?
+    private var isDraining = false
     private enum Mode {
         case undecided([UInt8])
         case http1(HTTP1Connection)
@@ -62,6 +63,7 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
             }
             let span = seen.span
             forward(span)
+            if isDraining { drain() }
         default: forward(bytes)
         }
     }
@@ -100,7 +102,7 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
         case .webSocket(let connection): connection.closed()
         }
         mode = .undecided([])
-        owner.remove(self)
+        owner?.remove(self)
         if reason == .deadline { context.events.counters.add("http_connections_timed_out_total") }
     }
 
@@ -109,12 +111,23 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
         let connection = WebSocketConnection(stream, acceptance, limits: context.limits)
         mode = .webSocket(connection)
         if !rest.isEmpty { connection.receive(rest.span) }
+        if isDraining { connection.drain() }
+    }
+
+    /// The deadline has passed: an HTTP/1.1 request that is only half there hears why.
+    func timedOut() {
+        if case .http1(let connection) = mode, connection.refuseLate() { return }
+        stream.close(.deadline)
     }
 
     /// Finishes what is under way and closes.
     func drain() {
+        isDraining = true
         switch mode {
-        case .undecided: stream.close()
+        case .undecided:
+            // Accepted a moment ago: its request may be in the kernel already.
+            isDraining = true
+            stream.deadline = min(stream.deadline, stream.loop.nowMilliseconds + 1000)
         case .http1(let connection): connection.drain()
         case .http2(let connection): connection.drain()
         case .webSocket(let connection): connection.drain()
@@ -137,9 +150,12 @@ final class WebSocketConnection {
     private let stream: StreamConnection
     private var decoder: WebSocketDecoder
     private var handler: (any WebSocketHandler)?
+    private let writeTimeout: UInt64
+    private static let pongByteCountMax = 64 << 10
 
     init(_ stream: StreamConnection, _ acceptance: WebSocketAcceptance, limits: ServerLimits) {
         self.stream = stream
+        writeTimeout = limits.writeTimeout.wholeMilliseconds
         decoder = WebSocketDecoder(role: .server, messageByteCountMax: limits.webSocketMessageByteCountMax)
         stream.deadline = .max
         stream.isReadingPaused = false
@@ -151,18 +167,29 @@ final class WebSocketConnection {
             for event in try decoder.receive(bytes) {
                 guard !stream.isClosed, let handler else { return }
                 switch event {
-                case .ping(let payload): stream.write(WebSocketEncoder.frame(.pong, payload))
-                case .close(let code, _):
-                    stream.write(WebSocketEncoder.close(code == 1005 ? 1000 : code, ""))
-                    stream.closeWhenDrained()
-                    return
+                case .ping(let payload):
+                    // Who pings and does not read the answers is cut off.
+                    guard stream.pendingByteCount < Self.pongByteCountMax else {
+                        return stream.close(.failed("pings without reading"))
+                    }
+                    if stream.pendingByteCount == 0 {
+                        stream.deadline = stream.loop.nowMilliseconds + writeTimeout
+                    }
+                    stream.write(WebSocketEncoder.frame(.pong, payload))
+                case .close(let code, _): return close(code == 1005 ? 1000 : code, "")
                 case .text, .binary, .pong: handler.received(event)
                 }
             }
         } catch {
-            stream.write(WebSocketEncoder.close(error.closeCode, error.reason))
-            stream.closeWhenDrained()
+            close(error.closeCode, error.reason)
         }
+    }
+
+    private func close(_ code: UInt16, _ reason: String) {
+        stream.isReadingPaused = true
+        stream.deadline = min(stream.deadline, stream.loop.nowMilliseconds + writeTimeout)
+        stream.write(WebSocketEncoder.close(code, reason))
+        stream.closeWhenDrained()
     }
 
     func drained() {

@@ -8,7 +8,10 @@ package struct WebSocketAcceptance: Sendable {
     package let subprotocol: String?
     package let open: @Sendable (WebSocketChannel) -> any WebSocketHandler
 
-    package init(subprotocol: String? = nil, open: @escaping @Sendable (WebSocketChannel) -> any WebSocketHandler) {
+    package init(
+        subprotocol: String? = nil,
+        open: @escaping @Sendable (WebSocketChannel) -> any WebSocketHandler
+    ) {
         self.subprotocol = subprotocol
         self.open = open
     }
@@ -49,6 +52,8 @@ package final class WebSocketChannel: @unchecked Sendable {
     /// Sends a close frame and ends the connection without waiting for the peer's: Firefox does not answer
     /// promptly, and starts its backoff only when the connection ends.
     package func close(_ code: UInt16, _ reason: String) {
+        connection.isReadingPaused = true
+        connection.deadline = min(connection.deadline, loop.nowMilliseconds + writeTimeout)
         connection.write(WebSocketEncoder.close(code, reason))
         connection.closeWhenDrained()
     }
@@ -62,22 +67,39 @@ package enum WebSocketHandshake {
     }
 
     /// The answer to a request: 101 with `acceptance`, or the refusal.
-    package static func response(to head: HTTPRequestHead, _ acceptance: WebSocketAcceptance) -> HTTPResponse {
+    package static func response(to head: HTTPRequestHead, _ acceptance: WebSocketAcceptance) -> HTTPResponse
+    {
         guard head.method == "GET", head.version == .http11, isRequested(head) else {
             return HTTPResponse(
-                426, ["Upgrade": "websocket", "Connection": "Upgrade", "Content-Type": "text/plain; charset=utf-8"],
-                text: "This address speaks WebSocket (RFC 6455) over HTTP/1.1.\n")
+                426,
+                [
+                    "Upgrade": "websocket", "Connection": "Upgrade",
+                    "Content-Type": "text/plain; charset=utf-8",
+                ],
+                text: "This address speaks WebSocket (RFC 6455) over HTTP/1.1.\n"
+            )
         }
         guard head.fields["Sec-WebSocket-Version"] == "13" else {
-            return HTTPResponse(426, ["Sec-WebSocket-Version": "13"], text: "Sec-WebSocket-Version must be 13.\n")
+            return HTTPResponse(
+                426,
+                ["Sec-WebSocket-Version": "13"],
+                text: "Sec-WebSocket-Version must be 13.\n"
+            )
         }
         let keys = head.fields.all("Sec-WebSocket-Key")
         guard keys.count == 1, Base64.decode(keys[0])?.count == 16 else {
             return HTTPResponse(400, text: "Sec-WebSocket-Key must be 16 bytes in base64.\n")
         }
-        let accept = Base64.encode(HandshakeDigest.sha1(Array((keys[0] + HandshakeDigest.webSocketSuffix).utf8)))
-        var response = HTTPResponse(101, ["Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept])
-        if let subprotocol = acceptance.subprotocol { response.fields["Sec-WebSocket-Protocol"] = subprotocol }
+        let accept = Base64.encode(
+            HandshakeDigest.sha1(Array((keys[0] + HandshakeDigest.webSocketSuffix).utf8))
+        )
+        var response = HTTPResponse(
+            101,
+            ["Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept]
+        )
+        if let subprotocol = acceptance.subprotocol {
+            response.fields["Sec-WebSocket-Protocol"] = subprotocol
+        }
         response.webSocket = acceptance
         return response
     }

@@ -19,15 +19,21 @@ package struct CompiledTemplate: Sendable {
         case expression(TemplateExpression)
 
         init(_ text: String) throws(HubError) {
-            if let expression = try TemplateExpression(parsing: text) { self = .expression(expression) } else { self = .literal(text) }
+            if let expression = try TemplateExpression(parsing: text) {
+                self = .expression(expression)
+            } else {
+                self = .literal(text)
+            }
         }
 
         func value(_ properties: [String: String]) -> String {
-            switch self {
-            case .literal(let text): text
+            let text: String =
+                switch self {
+                case .literal(let text): text
+                case .expression(let expression): expression.value(properties)
+                }
             // A line end in a value would be a header injection.
-            case .expression(let expression): expression.value(properties).filter { $0 != "\r" && $0 != "\n" && $0 != "\r\n" }
-            }
+            return String(text.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F })
         }
     }
 
@@ -42,8 +48,14 @@ package struct CompiledTemplate: Sendable {
         self.platform = platform
         var headers: [(name: String, value: HeaderValue)] = []
         for header in template.headers { headers.append((header.name, try HeaderValue(header.value))) }
-        if let expiry = template.expiry { headers.append(("apns-expiration", try HeaderValue(try TemplateRules.expiry(expiry)))) }
-        if let priority = template.priority { headers.append(("apns-priority", try HeaderValue(priority))) }
+        func has(_ name: String) -> Bool { headers.contains { $0.name.lowercased() == name } }
+        // A header that the template names wins over its expiry and priority.
+        if let expiry = template.expiry, !has("apns-expiration") {
+            headers.append(("apns-expiration", try HeaderValue(try TemplateRules.expiry(expiry))))
+        }
+        if let priority = template.priority, !has("apns-priority") {
+            headers.append(("apns-priority", try HeaderValue(priority)))
+        }
         segments = try Self.compileBody(template, platform)
         self.headers = headers
         var names = Set<String>()
@@ -54,27 +66,39 @@ package struct CompiledTemplate: Sendable {
                 names.formUnion(expression.propertyNames)
             }
         }
-        for header in headers { if case .expression(let expression) = header.value { names.formUnion(expression.propertyNames) } }
+        for header in headers {
+            if case .expression(let expression) = header.value { names.formUnion(expression.propertyNames) }
+        }
         propertyNames = names
         try TemplateRules.check(template, platform: platform)
     }
 
-    private static func compileBody(_ template: RegistrationTemplate, _ platform: Platform) throws(HubError) -> [Segment] {
+    private static func compileBody(
+        _ template: RegistrationTemplate,
+        _ platform: Platform
+    ) throws(HubError) -> [Segment] {
         let bytes = Array(template.body.utf8)
         let isXML = (platform == .wns || platform == .mpns) && bytes.first { $0 > 0x20 } == UInt8(ascii: "<")
         if isXML { return try XMLTemplate.compile(bytes) }
         let value: JSONValue
         do throws(JSONError) { value = try JSONValue(parsing: bytes) } catch {
-            throw HubError(.badRequest, "The template body for \(platform.format) is not \(platform == .wns || platform == .mpns ? "XML or " : "")JSON: \(error).")
+            throw HubError(
+                .badRequest,
+                "The template body for \(platform.format) is not \(platform == .wns || platform == .mpns ? "XML or " : "")JSON: \(error)."
+            )
         }
-        guard case .object = value else { throw HubError(.badRequest, "The template body must be a JSON object.") }
+        guard case .object = value else {
+            throw HubError(.badRequest, "The template body must be a JSON object.")
+        }
         var writer = JSONTemplateWriter()
         try writer.write(value)
         return writer.finished()
     }
 
     /// The body and headers for these values, whose names are in lower case.
-    package func render(_ properties: [String: String]) -> (body: [UInt8], headers: [RegistrationTemplate.Header]) {
+    package func render(
+        _ properties: [String: String]
+    ) -> (body: [UInt8], headers: [RegistrationTemplate.Header]) {
         var body: [UInt8] = []
         for segment in segments {
             switch segment {
@@ -86,12 +110,28 @@ package struct CompiledTemplate: Sendable {
             case .xmlText(let expression): body += XMLText.escaped(expression.value(properties)).utf8
             }
         }
-        return (body, headers.map { .init($0.name, $0.value.value(properties)) })
+        var rendered: [RegistrationTemplate.Header] = []
+        for header in headers {
+            var value = header.value.value(properties)
+            // A property that is missing leaves the header out.
+            if value.isEmpty { continue }
+            if header.name.lowercased() == "apns-expiration", Int64(value) == nil,
+                let time = ExpiryText.parse(value)
+            {
+                value = String(time.seconds)
+            }
+            rendered.append(.init(header.name, value))
+        }
+        return (body, rendered)
     }
 
     /// The number grammar of JSON; a leading minus is taken.
     private static func isNumber(_ text: String) -> Bool {
-        if case .number? = try? JSONValue(parsing: Array(text.utf8)) { !text.contains { $0 == " " || $0 == "\n" || $0 == "\t" || $0 == "\r" } } else { false }
+        if case .number? = try? JSONValue(parsing: Array(text.utf8)) {
+            !text.contains { $0 == " " || $0 == "\n" || $0 == "\t" || $0 == "\r" }
+        } else {
+            false
+        }
     }
 }
 
@@ -103,7 +143,9 @@ private struct JSONTemplateWriter {
     mutating func write(_ value: JSONValue) throws(HubError) {
         switch value {
         case .string(let text):
-            guard let expression = try TemplateExpression(parsing: text) else { return value.write(to: &pending) }
+            guard let expression = try TemplateExpression(parsing: text) else {
+                return value.write(to: &pending)
+            }
             segments.append(.bytes(pending))
             pending = []
             segments.append(expression.isNumber ? .jsonNumber(expression) : .jsonString(expression))

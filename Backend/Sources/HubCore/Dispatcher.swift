@@ -23,7 +23,8 @@ package struct RetryPolicy: Sendable {
 
     /// The wait before the next try: what the platform asked for, else doubling with full jitter.
     package func delay(afterAttempt attempt: Int, asked: Duration?, jitter: Double) -> Duration {
-        if let asked { return min(asked, delayMax) }
+        // What the platform asks for is honoured; the send's time budget bounds it.
+        if let asked { return asked }
         return min(delayMin * (1 << min(attempt, 16)), delayMax) * (0.5 + jitter / 2)
     }
 }
@@ -31,7 +32,13 @@ package struct RetryPolicy: Sendable {
 /// What a dispatcher tells the operator. No payload and no whole handle.
 package protocol DispatchObserver: Sendable {
     func sendEnded(hub: String, _ id: NotificationID, state: NotificationState, targets: Int)
-    func targetFailed(hub: String, _ id: NotificationID, _ handle: PlatformHandle, outcome: Outcome, reason: String)
+    func targetFailed(
+        hub: String,
+        _ id: NotificationID,
+        _ handle: PlatformHandle,
+        outcome: Outcome,
+        reason: String
+    )
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String)
 }
 
@@ -61,10 +68,18 @@ package actor Dispatcher {
     private var nextWaiting = 0
     private var running: [NotificationID: Task<Void, Never>] = [:]
     private var isStopping = false
+    /// Sends that wait or run.
+    private var known: Set<NotificationID> = []
 
     package init(
-        hub: String, store: any RegistrationStore, index: any AudienceIndex, queue: any SendQueue,
-        senders: SenderDirectory, time: any TimeSource, retry: RetryPolicy = RetryPolicy(), random: InjectedRandom,
+        hub: String,
+        store: any RegistrationStore,
+        index: any AudienceIndex,
+        queue: any SendQueue,
+        senders: SenderDirectory,
+        time: any TimeSource,
+        retry: RetryPolicy = RetryPolicy(),
+        random: InjectedRandom,
         observer: any DispatchObserver
     ) {
         self.hub = hub
@@ -83,7 +98,9 @@ package actor Dispatcher {
         for send in try await queue.unfinished() where running[send.id] == nil { submit(send) }
     }
 
+    /// A send that is under way already is left alone.
     package func submit(_ send: PendingSend) {
+        guard running[send.id] == nil, known.insert(send.id).inserted else { return }
         waiting.append(send)
         startWaiting()
     }
@@ -109,24 +126,43 @@ package actor Dispatcher {
     }
 
     private func run(_ send: PendingSend) async {
-        do {
-            try await dispatch(send)
-        } catch is CancellationError {
-            // Stopped: the next start takes it up.
-        } catch {
-            observer.dispatchFailed(hub: hub, send.id, reason: String(describing: error))
+        var send = send
+        var failureCount = 0
+        while true {
+            do {
+                try await dispatch(send)
+                break
+            } catch is CancellationError {
+                // Stopped: the next start takes it up.
+                break
+            } catch {
+                observer.dispatchFailed(hub: hub, send.id, reason: String(describing: error))
+                // The store is in trouble: wait, then go on with what it has. Nothing is lost meanwhile.
+                failureCount += 1
+                let delay = retry.delay(afterAttempt: failureCount, asked: nil, jitter: 0.5)
+                guard (try? await time.sleep(for: delay)) != nil else { break }
+                if let stored = try? await queue.unfinished().first(where: { $0.id == send.id }) {
+                    send = stored
+                }
+            }
         }
         running[send.id] = nil
+        known.remove(send.id)
         startWaiting()
     }
 
     private nonisolated func dispatch(_ send: PendingSend) async throws {
         let expression = send.tags.isEmpty ? nil : try TagExpression(parsing: send.tags)
         let audience: any Audience
-        if let stored = send.audience, let restored = index.audience(serialized: stored.serialized, change: stored.change) {
+        if let stored = send.audience,
+            let restored = index.audience(serialized: stored.serialized, change: stored.change)
+        {
             audience = restored
         } else {
-            let kind: IndexEntry.Kind = if case .native(let platform) = send.notification.format { .native(platform) } else { .template }
+            let kind: IndexEntry.Kind =
+                if case .native(let platform) = send.notification.format { .native(platform) } else {
+                    .template
+                }
             audience = index.resolve(kind, expression)
             try await queue.begin(send.id, audience, now: time.now)
         }
@@ -150,7 +186,7 @@ package actor Dispatcher {
                         inFlight -= 1
                     }
                     let index = block
-                    group.addTask { try await self.run(send, expression, block: index, numbers) }
+                    group.addTask { try await self.run(send, expression, audience, block: index, numbers) }
                     inFlight += 1
                 }
                 block += 1
@@ -165,14 +201,25 @@ package actor Dispatcher {
 
     /// Sends one block and stores its outcomes; true when targets were given up for lack of time.
     private nonisolated func run(
-        _ send: PendingSend, _ expression: TagExpression?, block: Int, _ numbers: [UInt32]
+        _ send: PendingSend,
+        _ expression: TagExpression?,
+        _ audience: any Audience,
+        block: Int,
+        _ numbers: [UInt32]
     ) async throws -> Bool {
-        var renderer = try DispatchRenderer(send.notification, expression: expression, hasLegacyGoogle: senders[.gcm] != nil)
+        var renderer = try DispatchRenderer(
+            send.notification,
+            expression: expression,
+            hasLegacyGoogle: senders[.gcm] != nil
+        )
         let records = try await store.stored(numbers)
         var outcomes = OutcomeCounts()
         // A registration that is gone has no platform any more: it counts under the format's, or the first one.
-        let gonePlatform: Platform = if case .native(let platform) = send.notification.format { platform } else { .apns }
-        if records.count < numbers.count { outcomes[gonePlatform, default: [:]][.skipped, default: 0] += numbers.count - records.count }
+        let gonePlatform: Platform =
+            if case .native(let platform) = send.notification.format { platform } else { .apns }
+        if records.count < numbers.count {
+            outcomes[gonePlatform, default: [:]][.skipped, default: 0] += numbers.count - records.count
+        }
 
         var units: [DispatchRenderer.UnitKey: [StoredRegistration]] = [:]
         for record in records {
@@ -182,96 +229,178 @@ package actor Dispatcher {
                 continue
             }
             let key = renderer.key(record.registration)
-            if record.hasLowerSibling, try await isRepeat(record, key, &renderer) {
+            if record.hasLowerSibling, try await isRepeat(record, key, audience, &renderer) {
                 outcomes[platform, default: [:]][.skipped, default: 0] += 1
                 continue
             }
             units[key, default: []].append(record)
         }
-        var isAbandoned = false
+        var deliveries: [(platform: Platform, payload: PlatformPayload, targets: [StoredRegistration])] = []
         for (key, targets) in units {
             guard let first = targets.first else { continue }
             switch renderer.payload(key, for: first.registration) {
             case .failure(let refusal):
                 outcomes[key.platform, default: [:]][refusal.outcome, default: 0] += targets.count
                 observer.targetFailed(
-                    hub: hub, send.id, first.registration.content.handle, outcome: refusal.outcome, reason: refusal.reason)
-            case .success(let payload):
-                for (outcome, count) in try await deliver(send, payload, targets) {
-                    outcomes[key.platform, default: [:]][outcome, default: 0] += count
-                    if outcome == .abandoned { isAbandoned = true }
+                    hub: hub,
+                    send.id,
+                    first.registration.content.handle,
+                    outcome: refusal.outcome,
+                    reason: refusal.reason
+                )
+            case .success(let payload): deliveries.append((key.platform, payload, targets))
+            }
+        }
+        // Side by side: a platform in trouble holds up no other.
+        try await withThrowingTaskGroup(of: (Platform, [Outcome: Int]).self) { group in
+            for delivery in deliveries {
+                group.addTask {
+                    (delivery.platform, try await self.deliver(send, delivery.payload, delivery.targets))
+                }
+            }
+            for try await (platform, counts) in group {
+                for (outcome, count) in counts {
+                    outcomes[platform, default: [:]][outcome, default: 0] += count
                 }
             }
         }
+        let isAbandoned = outcomes.values.contains { $0[.abandoned] != nil }
         try await queue.finish(send.id, block: block, outcomes)
         return isAbandoned
     }
 
     /// True when a registration of the same handle with a lower number gets the same payload from this send.
     private nonisolated func isRepeat(
-        _ record: StoredRegistration, _ key: DispatchRenderer.UnitKey, _ renderer: inout DispatchRenderer
+        _ record: StoredRegistration,
+        _ key: DispatchRenderer.UnitKey,
+        _ audience: any Audience,
+        _ renderer: inout DispatchRenderer
     ) async throws -> Bool {
-        for sibling in try await store.siblings(record.registration.content.handle) where sibling.number < record.number {
-            if renderer.addresses(sibling.registration), renderer.key(sibling.registration) == key { return true }
+        for sibling in try await store.siblings(record.registration.content.handle)
+        where sibling.number < record.number {
+            // One that came after the resolve gets nothing of this send, so it takes nobody's place.
+            if audience.contains(sibling.number), renderer.addresses(sibling.registration),
+                renderer.key(sibling.registration) == key
+            {
+                return true
+            }
         }
         return false
     }
 
-    /// Tries every target until it has an outcome.
+    /// A target that waits for its next try.
+    private struct Waiting {
+        var target: StoredRegistration
+        var attemptCount = 0
+        var due: Timestamp
+    }
+
+    /// Tries every target until it has an outcome. Each waits as long as its own answer asks, not as long as the slowest.
     private nonisolated func deliver(
-        _ send: PendingSend, _ payload: PlatformPayload, _ targets: [StoredRegistration]
+        _ send: PendingSend,
+        _ payload: PlatformPayload,
+        _ targets: [StoredRegistration]
     ) async throws -> [Outcome: Int] {
         var outcomes: [Outcome: Int] = [:]
-        var left = targets
-        var attempt = 0
+        let end = send.enqueued + Self.timeBudget
+        var left = targets.map { Waiting(target: $0, due: send.enqueued) }
         while !left.isEmpty {
-            guard time.now < send.enqueued + Self.timeBudget else {
+            let now = time.now
+            guard now < end else {
                 outcomes[.abandoned, default: 0] += left.count
                 return outcomes
             }
             guard let sender = senders[payload.platform] else {
                 outcomes[.invalidCredentials, default: 0] += left.count
-                observer.targetFailed(
-                    hub: hub, send.id, left[0].registration.content.handle, outcome: .invalidCredentials,
-                    reason: "the hub has no credentials for \(payload.platform.format)")
+                fail(
+                    send,
+                    left[0].target,
+                    .invalidCredentials,
+                    "the hub has no credentials for \(payload.platform.format)"
+                )
                 return outcomes
             }
-            let batch = left.map {
-                PushTarget(handle: $0.registration.content.handle, deliveryID: DeliveryIdentity.id(send.id, $0.registration.id))
+            let ready = left.filter { $0.due <= now }
+            left = left.filter { $0.due > now }
+            if ready.isEmpty {
+                try await time.sleep(until: min(end, left.map(\.due).min() ?? end))
+                continue
+            }
+            let batch = ready.map {
+                PushTarget(
+                    handle: $0.target.registration.content.handle,
+                    deliveryID: DeliveryIdentity.id(send.id, $0.target.registration.id)
+                )
             }
             let answers = await sender.send(payload, to: batch)
-            attempt += 1
-            var again: [StoredRegistration] = []
-            var wait: Duration?
-            for (target, answer) in zip(left, answers) {
+            var dead: [(StoredRegistration, Timestamp?)] = []
+            for (var item, answer) in zip(ready, answers) {
                 switch answer {
                 case .accepted: outcomes[.success, default: 0] += 1
                 case .dead(let outcome, let reason, let asOf):
                     outcomes[outcome, default: 0] += 1
-                    observer.targetFailed(hub: hub, send.id, target.registration.content.handle, outcome: outcome, reason: reason)
-                    // A device that registered again after the platform's verdict is alive.
-                    if asOf.map({ target.registration.updated <= $0 }) ?? true {
-                        _ = try await store.removeDead(target.number, change: target.change)
-                    }
+                    fail(send, item.target, outcome, reason)
+                    dead.append((item.target, asOf))
                 case .refused(let outcome, let reason):
                     outcomes[outcome, default: 0] += 1
-                    observer.targetFailed(hub: hub, send.id, target.registration.content.handle, outcome: outcome, reason: reason)
+                    fail(send, item.target, outcome, reason)
                 case .retry(let outcome, let reason, let after):
-                    guard attempt < retry.attemptCountMax else {
+                    item.attemptCount += 1
+                    var random = random
+                    let jitter = Double.random(in: 0..<1, using: &random)
+                    item.due =
+                        time.now
+                        + retry.delay(afterAttempt: item.attemptCount - 1, asked: after, jitter: jitter)
+                    guard item.attemptCount < retry.attemptCountMax, item.due < end else {
                         outcomes[outcome, default: 0] += 1
-                        observer.targetFailed(hub: hub, send.id, target.registration.content.handle, outcome: outcome, reason: reason)
+                        fail(send, item.target, outcome, reason)
                         continue
                     }
-                    again.append(target)
-                    var random = random
-                    let delay = retry.delay(
-                        afterAttempt: attempt - 1, asked: after, jitter: Double.random(in: 0..<1, using: &random))
-                    wait = max(wait ?? .zero, delay)
+                    left.append(item)
                 }
             }
-            left = again
-            if let wait, !left.isEmpty { try await time.sleep(for: wait) }
+            try await remove(dead, of: ready.count, send)
         }
         return outcomes
+    }
+
+    private nonisolated func fail(
+        _ send: PendingSend,
+        _ target: StoredRegistration,
+        _ outcome: Outcome,
+        _ reason: String
+    ) {
+        observer.targetFailed(
+            hub: hub,
+            send.id,
+            target.registration.content.handle,
+            outcome: outcome,
+            reason: reason
+        )
+    }
+
+    /// Batches below this size are too small to tell a mistake from dead devices.
+    private static let deadGuardCountMin = 50
+
+    /// Removes registrations whose handle the platform calls dead. When more than a fifth of a large batch would go, the
+    /// credentials or the environment are wrong rather than the devices, and nothing is removed
+    /// (push services reference, section 10).
+    private nonisolated func remove(
+        _ dead: [(StoredRegistration, Timestamp?)],
+        of count: Int,
+        _ send: PendingSend
+    ) async throws {
+        if count >= Self.deadGuardCountMin, dead.count * 5 > count {
+            return observer.dispatchFailed(
+                hub: hub,
+                send.id,
+                reason:
+                    "\(dead.count) of \(count) handles were called dead at once; none was removed. Check credentials and environment."
+            )
+        }
+        for (target, asOf) in dead where asOf.map({ target.registration.updated <= $0 }) ?? true {
+            // A device that registered again after the platform's verdict is alive.
+            _ = try await store.removeDead(target.number, change: target.change)
+        }
     }
 }

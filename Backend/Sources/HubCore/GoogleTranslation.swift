@@ -9,7 +9,9 @@ enum GoogleTranslation {
     static func fcmV1(from legacy: JSONObject) throws(HubError) -> JSONObject {
         var message = JSONObject()
         if let data = legacy["data"] {
-            guard case .object(let object) = data else { throw HubError(.badRequest, "The member 'data' must be a JSON object.") }
+            guard case .object(let object) = data else {
+                throw HubError(.badRequest, "The member 'data' must be a JSON object.")
+            }
             message["data"] = .object(try strings(object))
         }
         var android = JSONObject()

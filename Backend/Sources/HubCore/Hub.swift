@@ -27,8 +27,13 @@ package final class Hub: Sendable {
     package static let pageCountMax = 100
 
     package init(
-        name: String, policies: [AccessPolicy], store: any RegistrationStore, queue: any SendQueue,
-        dispatcher: Dispatcher, time: any TimeSource, random: InjectedRandom,
+        name: String,
+        policies: [AccessPolicy],
+        store: any RegistrationStore,
+        queue: any SendQueue,
+        dispatcher: Dispatcher,
+        time: any TimeSource,
+        random: InjectedRandom,
         expressionLimits: TagExpressionLimits = TagExpressionLimits()
     ) {
         self.name = name
@@ -58,11 +63,17 @@ package final class Hub: Sendable {
 
     /// - Throws: ``HubError`` `.gone` for an id that no hub issues, `.notFound` and `.preconditionFailed` by `condition`.
     package func put(
-        _ id: String, bodyID: String?, _ content: RegistrationContent, _ condition: EntityCondition
+        _ id: String,
+        bodyID: String?,
+        _ content: RegistrationContent,
+        _ condition: EntityCondition
     ) async throws -> Registration {
         let id = try Self.usable(id)
         if let bodyID, bodyID != id.text {
-            throw HubError(.badRequest, "RegistrationId '\(bodyID)' in the body differs from '\(id)' in the address.")
+            throw HubError(
+                .badRequest,
+                "RegistrationId '\(bodyID)' in the body differs from '\(id)' in the address."
+            )
         }
         try RegistrationRules.check(content)
         return try await store.put(id, content, condition, now: time.now)
@@ -74,18 +85,30 @@ package final class Hub: Sendable {
     }
 
     package func registration(_ id: String) async throws -> Registration {
-        guard let id = RegistrationID(id), let found = try await store.registration(id) else { throw HubError(.notFound, "") }
+        guard let id = RegistrationID(id), let found = try await store.registration(id) else {
+            throw HubError(.notFound, "")
+        }
         return found
     }
 
-    package func registrations(_ filter: RegistrationFilter, after: UInt32?, countMax: Int) async throws -> RegistrationPage {
-        try await store.registrations(filter, after: after, countMax: min(max(1, countMax), Self.pageCountMax))
+    package func registrations(
+        _ filter: RegistrationFilter,
+        after: UInt32?,
+        countMax: Int
+    ) async throws -> RegistrationPage {
+        try await store.registrations(
+            filter,
+            after: after,
+            countMax: min(max(1, countMax), Self.pageCountMax)
+        )
     }
 
     private static func usable(_ text: String) throws(HubError) -> RegistrationID {
         guard let id = RegistrationID(text) else {
             throw HubError(
-                .gone, "The registration id '\(text)' is not one that a hub issues (<digits>-<digits>-<digits>). Request a new one.")
+                .gone,
+                "The registration id '\(text)' is not one that a hub issues (<digits>-<digits>-<digits>). Request a new one."
+            )
         }
         return id
     }
@@ -103,7 +126,12 @@ package final class Hub: Sendable {
         var random = random
         let now = time.now
         let id = NotificationID.random(at: now, using: &random)
-        let send = PendingSend(id: id, notification: notification, tags: trimmed.isEmpty ? "" : tags, enqueued: now)
+        let send = PendingSend(
+            id: id,
+            notification: notification,
+            tags: trimmed.isEmpty ? "" : tags,
+            enqueued: now
+        )
         try await queue.enqueue(send)
         await dispatcher.submit(send)
         return id

@@ -22,10 +22,16 @@ package enum PayloadRules {
             let object = try jsonObject(notification.body, platform)
             if platform == .fcmV1 {
                 guard case .object(let message)? = object["message"] else {
-                    throw HubError(.badRequest, "An fcmv1 notification must be a JSON object with the member 'message'.")
+                    throw HubError(
+                        .badRequest,
+                        "An fcmv1 notification must be a JSON object with the member 'message'."
+                    )
                 }
                 for name in ["token", "topic", "condition", "fid"] where message[name] != nil {
-                    throw HubError(.badRequest, "message.\(name) is not allowed: the hub addresses the message by tags.")
+                    throw HubError(
+                        .badRequest,
+                        "message.\(name) is not allowed: the hub addresses the message by tags."
+                    )
                 }
             }
         case .wns:
@@ -39,7 +45,10 @@ package enum PayloadRules {
     ///
     /// - Parameter hasLegacyCredentials: False makes a legacy Google payload an FCM v1 one.
     package static func payload(
-        _ body: [UInt8], headers: [RegistrationTemplate.Header], platform: Platform, hasLegacyCredentials: Bool = false
+        _ body: [UInt8],
+        headers: [RegistrationTemplate.Header],
+        platform: Platform,
+        hasLegacyCredentials: Bool = false
     ) throws(PayloadRefusal) -> PlatformPayload {
         do throws(HubError) {
             switch platform {
@@ -54,12 +63,17 @@ package enum PayloadRules {
             }
         } catch {
             throw PayloadRefusal(
-                outcome: error.code == .tooLarge ? .invalidNotificationSize : .invalidNotificationFormat, reason: error.message)
+                outcome: error.code == .tooLarge ? .invalidNotificationSize : .invalidNotificationFormat,
+                reason: error.message
+            )
         }
     }
 
     private static func tooLarge(_ count: Int, _ countMax: Int, _ platform: Platform) -> HubError {
-        HubError(.tooLarge, "The \(platform.format) payload has \(count) bytes, at most \(countMax) are allowed.")
+        HubError(
+            .tooLarge,
+            "The \(platform.format) payload has \(count) bytes, at most \(countMax) are allowed."
+        )
     }
 
     private static func jsonObject(_ body: [UInt8], _ platform: Platform) throws(HubError) -> JSONObject {
@@ -75,7 +89,10 @@ package enum PayloadRules {
 
     // MARK: Apple
 
-    private static func apple(_ body: [UInt8], _ given: [RegistrationTemplate.Header]) throws(HubError) -> PlatformPayload {
+    private static func apple(
+        _ body: [UInt8],
+        _ given: [RegistrationTemplate.Header]
+    ) throws(HubError) -> PlatformPayload {
         let object = try jsonObject(body, .apns)
         var headers = given.filter { $0.name.lowercased().hasPrefix("apns-") }.map {
             RegistrationTemplate.Header($0.name.lowercased(), $0.value)
@@ -85,7 +102,10 @@ package enum PayloadRules {
             // Since iOS 13 Apple drops silent pushes that do not say so.
             let isBackground = isSilent(object)
             headers.append(.init("apns-push-type", isBackground ? "background" : "alert"))
-            if isBackground, !has("apns-priority") { headers.append(.init("apns-priority", "5")) }
+        }
+        // Apple's default of 10 is an error for a background push.
+        if headers.contains(.init("apns-push-type", "background")), !has("apns-priority") {
+            headers.append(.init("apns-priority", "5"))
         }
         let pushType = headers.first { $0.name == "apns-push-type" }?.value
         let countMax = byteCountMax(.apns, pushType: pushType)
@@ -130,10 +150,14 @@ package enum PayloadRules {
     package static func messageByteCount(_ message: JSONObject) -> Int {
         var count = 0
         if case .object(let data)? = message["data"] {
-            for member in data.members { count += member.name.utf8.count + (member.value.stringValue ?? member.value.text).utf8.count }
+            for member in data.members {
+                count += member.name.utf8.count + (member.value.stringValue ?? member.value.text).utf8.count
+            }
         }
         if case .object(let notification)? = message["notification"] {
-            for member in notification.members { count += (member.value.stringValue ?? member.value.text).utf8.count }
+            for member in notification.members {
+                count += (member.value.stringValue ?? member.value.text).utf8.count
+            }
         }
         return count
     }
@@ -148,20 +172,31 @@ package enum PayloadRules {
 
     /// The given `X-WNS-Type`, or the one that the root element stands for.
     private static func windowsType(
-        _ headers: [RegistrationTemplate.Header], _ body: [UInt8]
+        _ headers: [RegistrationTemplate.Header],
+        _ body: [UInt8]
     ) throws(HubError) -> String {
-        if let given = headers.first(where: { $0.name.lowercased() == "x-wns-type" })?.value { return given.lowercased() }
-        guard let root = try? XMLElement(parsing: body), ["toast", "tile", "badge"].contains(root.name.local.lowercased()) else {
+        if let given = headers.first(where: { $0.name.lowercased() == "x-wns-type" })?.value {
+            return given.lowercased()
+        }
+        guard let root = try? XMLElement(parsing: body),
+            ["toast", "tile", "badge"].contains(root.name.local.lowercased())
+        else {
             throw HubError(
                 .badRequest,
-                "X-WNS-Type is missing and the body is not XML with the root toast, tile or badge; for raw bytes send X-WNS-Type: wns/raw.")
+                "X-WNS-Type is missing and the body is not XML with the root toast, tile or badge; for raw bytes send X-WNS-Type: wns/raw."
+            )
         }
         return "wns/" + root.name.local.lowercased()
     }
 
-    private static func windows(_ body: [UInt8], _ given: [RegistrationTemplate.Header]) throws(HubError) -> PlatformPayload {
+    private static func windows(
+        _ body: [UInt8],
+        _ given: [RegistrationTemplate.Header]
+    ) throws(HubError) -> PlatformPayload {
         let type = try windowsType(given, body)
-        var headers = given.filter { $0.name.lowercased().hasPrefix("x-wns-") && $0.name.lowercased() != "x-wns-type" }
+        var headers = given.filter {
+            $0.name.lowercased().hasPrefix("x-wns-") && $0.name.lowercased() != "x-wns-type"
+        }
         headers.insert(.init("X-WNS-Type", type), at: 0)
         headers.append(.init("Content-Type", type == "wns/raw" ? "application/octet-stream" : "text/xml"))
         let bytes = type == "wns/raw" ? body : withoutDeclaration(body)
@@ -172,7 +207,9 @@ package enum PayloadRules {
 
     /// .NET declares utf-16 over UTF-8 bytes; without a declaration XML is UTF-8.
     private static func withoutDeclaration(_ body: [UInt8]) -> [UInt8] {
-        guard body.starts(with: "<?xml".utf8), let end = body.firstIndex(of: UInt8(ascii: ">")) else { return body }
+        guard body.starts(with: "<?xml".utf8), let end = body.firstIndex(of: UInt8(ascii: ">")) else {
+            return body
+        }
         return Array(body[(end + 1)...].drop { $0 <= 0x20 })
     }
 }

@@ -10,7 +10,12 @@ package struct PlatformPayload: Sendable, Equatable {
     /// FCM v1: where the target's token goes in, as a JSON string.
     package var tokenOffset: Int?
 
-    package init(platform: Platform, headers: [RegistrationTemplate.Header], body: [UInt8], tokenOffset: Int? = nil) {
+    package init(
+        platform: Platform,
+        headers: [RegistrationTemplate.Header],
+        body: [UInt8],
+        tokenOffset: Int? = nil
+    ) {
         self.platform = platform
         self.headers = headers
         self.body = body

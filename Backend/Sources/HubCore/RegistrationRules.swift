@@ -9,9 +9,12 @@ package enum RegistrationRules {
         guard tagByteCount <= HubTag.listByteCountMax else {
             throw HubError(
                 .badRequest,
-                "The tags have a serialised size of \(tagByteCount) bytes, at most \(HubTag.listByteCountMax) are allowed.")
+                "The tags have a serialised size of \(tagByteCount) bytes, at most \(HubTag.listByteCountMax) are allowed."
+            )
         }
-        if let template = content.template { _ = try CompiledTemplate(template, platform: content.handle.platform) }
+        if let template = content.template {
+            _ = try CompiledTemplate(template, platform: content.handle.platform)
+        }
     }
 }
 
@@ -34,7 +37,9 @@ package enum EntityCondition: Equatable, Sendable {
             return
         }
         let digits = text.drop { $0 == "W" || $0 == "/" || $0 == "\"" }.prefix { $0.isNumber }
-        guard let etag = Int(digits) else { throw HubError(.badRequest, "If-Match '\(text)' is neither * nor an ETag such as \"3\".") }
+        guard let etag = Int(digits) else {
+            throw HubError(.badRequest, "If-Match '\(text)' is neither * nor an ETag such as \"3\".")
+        }
         self = .etag(etag)
     }
 
@@ -45,7 +50,10 @@ package enum EntityCondition: Equatable, Sendable {
         case (.exists, nil), (.etag, nil): throw HubError(.notFound, "")
         case (.etag(let wanted), let etag?):
             guard wanted == etag else {
-                throw HubError(.preconditionFailed, "If-Match names ETag \(wanted), the registration has ETag \(etag).")
+                throw HubError(
+                    .preconditionFailed,
+                    "If-Match names ETag \(wanted), the registration has ETag \(etag)."
+                )
             }
         }
     }

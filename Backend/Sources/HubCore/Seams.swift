@@ -41,12 +41,19 @@ package enum RegistrationFilter: Sendable, Equatable {
 package protocol RegistrationStore: Sendable {
     /// Creates (`id` new or nil) or replaces.
     func put(
-        _ id: RegistrationID, _ content: RegistrationContent, _ condition: EntityCondition, now: Timestamp
+        _ id: RegistrationID,
+        _ content: RegistrationContent,
+        _ condition: EntityCondition,
+        now: Timestamp
     ) async throws -> Registration
     func delete(_ id: RegistrationID, _ condition: EntityCondition) async throws
     func registration(_ id: RegistrationID) async throws -> Registration?
     /// Ordered by number.
-    func registrations(_ filter: RegistrationFilter, after: UInt32?, countMax: Int) async throws -> RegistrationPage
+    func registrations(
+        _ filter: RegistrationFilter,
+        after: UInt32?,
+        countMax: Int
+    ) async throws -> RegistrationPage
     /// The registrations that still exist, ordered by number.
     func stored(_ numbers: [UInt32]) async throws -> [StoredRegistration]
     /// Every registration of a handle, ordered by number.
@@ -96,6 +103,7 @@ package protocol Audience: Sendable {
     var count: Int { get }
     /// The change sequence that the index had reached.
     var change: Int64 { get }
+    func contains(_ number: UInt32) -> Bool
     /// Up to `countMax` numbers above `after`, ascending.
     func numbers(after: UInt32?, countMax: Int) -> [UInt32]
     var serialized: [UInt8] { get }
@@ -113,8 +121,12 @@ package struct PendingSend: Sendable {
     package var finishedBlocks: Set<Int>
 
     package init(
-        id: NotificationID, notification: HubNotification, tags: String, enqueued: Timestamp,
-        audience: (serialized: [UInt8], change: Int64)? = nil, finishedBlocks: Set<Int> = []
+        id: NotificationID,
+        notification: HubNotification,
+        tags: String,
+        enqueued: Timestamp,
+        audience: (serialized: [UInt8], change: Int64)? = nil,
+        finishedBlocks: Set<Int> = []
     ) {
         self.id = id
         self.notification = notification

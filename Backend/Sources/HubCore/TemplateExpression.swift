@@ -23,7 +23,11 @@ struct TemplateExpression: Equatable, Sendable {
 
     /// True when the value may become a JSON number.
     var isNumber: Bool {
-        if parts.count == 1, case .property(let property) = parts[0] { property.kind == .number } else { false }
+        if parts.count == 1, case .property(let property) = parts[0] {
+            property.kind == .number
+        } else {
+            false
+        }
     }
 
     /// The properties that are read, in lower case.
@@ -33,7 +37,9 @@ struct TemplateExpression: Equatable, Sendable {
 
     /// Nil when `text` is a literal.
     init?(parsing text: String) throws(HubError) {
-        guard let first = text.unicodeScalars.first, "$.%#{".unicodeScalars.contains(first) else { return nil }
+        guard let first = text.unicodeScalars.first, "$.%#{".unicodeScalars.contains(first) else {
+            return nil
+        }
         var parser = ExpressionParser(text)
         parts = try parser.parse()
     }
@@ -72,7 +78,8 @@ private func uriEncoded(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []
     for byte in text.utf8 {
-        let isUnreserved = HubTag.isLegal(byte) && ![UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: ":")].contains(byte)
+        let isUnreserved =
+            HubTag.isLegal(byte) && ![UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: ":")].contains(byte)
         if isUnreserved || byte == UInt8(ascii: "~") {
             bytes.append(byte)
         } else {
@@ -98,7 +105,9 @@ private struct ExpressionParser {
     mutating func parse() throws(HubError) -> [TemplateExpression.Part] {
         var isComposite = false
         if text.first == "{" {
-            guard text.count >= 2, text.last == "}" else { throw error("a composite expression must end with '}'") }
+            guard text.count >= 2, text.last == "}" else {
+                throw error("a composite expression must end with '}'")
+            }
             isComposite = true
             position = 1
             end -= 1
@@ -112,10 +121,14 @@ private struct ExpressionParser {
             parts.append(try parseToken())
             skipBlanks()
             if position == end { break }
-            guard text[position] == "+" else { throw error("expected '+' or the end at character \(position + 1)") }
+            guard text[position] == "+" else {
+                throw error("expected '+' or the end at character \(position + 1)")
+            }
             position += 1
         }
-        let hasNumber = parts.contains { if case .property(let property) = $0 { property.kind == .number } else { false } }
+        let hasNumber = parts.contains {
+            if case .property(let property) = $0 { property.kind == .number } else { false }
+        }
         if hasNumber, parts.count > 1 { throw error("'#' is not allowed together with other tokens") }
         // `{#(p)}` is text, like every composite.
         if hasNumber, isComposite, case .property(var property) = parts[0] {
@@ -129,7 +142,8 @@ private struct ExpressionParser {
         HubError(
             .badRequest,
             "The template expression \(whole) is not valid: \(reason). A literal that begins with one of $ . % # { must be "
-                + "written as \"{'…'}\".")
+                + "written as \"{'…'}\"."
+        )
     }
 
     mutating func skipBlanks() {
@@ -143,7 +157,10 @@ private struct ExpressionParser {
         case "%": return .property(try parseProperty(.uriEncoded))
         case "#": return .property(try parseProperty(.number))
         case "'", "\"": return .literal(try parseLiteral(text[position]))
-        default: throw error("a token begins with $ . % # or a quote, found '\(text[position])' at character \(position + 1)")
+        default:
+            throw error(
+                "a token begins with $ . % # or a quote, found '\(text[position])' at character \(position + 1)"
+            )
         }
     }
 
@@ -167,7 +184,9 @@ private struct ExpressionParser {
         throw error("a quoted text has no end")
     }
 
-    mutating func parseProperty(_ kind: TemplateExpression.Property.Kind) throws(HubError) -> TemplateExpression.Property {
+    mutating func parseProperty(
+        _ kind: TemplateExpression.Property.Kind
+    ) throws(HubError) -> TemplateExpression.Property {
         let sigil = text[position]
         position += 1
         if sigil == "$", text[position..<end].starts(with: "body") { throw error("$body is reserved") }
@@ -183,7 +202,9 @@ private struct ExpressionParser {
         guard !name.isEmpty, name.utf8.allSatisfy({ isNameByte($0) }) else {
             throw error("the property name '\(name)' must consist of ASCII letters, digits and '_'")
         }
-        guard name.utf8.count <= 120 else { throw error("the property name '\(name)' is longer than 120 characters") }
+        guard name.utf8.count <= 120 else {
+            throw error("the property name '\(name)' is longer than 120 characters")
+        }
         var property = TemplateExpression.Property(kind: kind, name: name.lowercased())
         if startsDefault {
             position += 2
@@ -229,7 +250,9 @@ private struct ExpressionParser {
             if text[position] != " " { digits.append(text[position]) }
             position += 1
         }
-        guard let count = Int(digits), count >= 0 else { throw error("the length '\(digits)' is not a number from 0") }
+        guard let count = Int(digits), count >= 0 else {
+            throw error("the length '\(digits)' is not a number from 0")
+        }
         return count
     }
 

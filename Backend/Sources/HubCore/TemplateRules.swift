@@ -8,7 +8,24 @@ enum TemplateRules {
 
     static func check(_ template: RegistrationTemplate, platform: Platform) throws(HubError) {
         if let name = template.name, name.count > nameCountMax {
-            throw HubError(.badRequest, "TemplateName has \(name.count) characters, at most \(nameCountMax) are allowed.")
+            throw HubError(
+                .badRequest,
+                "TemplateName has \(name.count) characters, at most \(nameCountMax) are allowed."
+            )
+        }
+        for header in template.headers {
+            guard !header.name.isEmpty, header.name.utf8.allSatisfy({ isNameByte($0) }) else {
+                throw HubError(
+                    .badRequest,
+                    "The header name '\(header.name)' holds a character that no header name may hold."
+                )
+            }
+            guard header.value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
+                throw HubError(
+                    .badRequest,
+                    "The value of the header '\(header.name)' holds a control character."
+                )
+            }
         }
         switch platform {
         case .apns: try checkApple(template)
@@ -19,25 +36,39 @@ enum TemplateRules {
         }
     }
 
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        HubTag.isLegal(byte) && ![UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: ":")].contains(byte)
+    }
+
     /// A date, Unix seconds, or an expression, in the form that `apns-expiration` takes.
     static func expiry(_ text: String) throws(HubError) -> String {
         if try TemplateExpression(parsing: text) != nil { return text }
         if let seconds = Int64(text), seconds >= 0 { return String(seconds) }
         guard let time = ExpiryText.parse(text) else {
             throw HubError(
-                .badRequest, "Expiry '\(text)' is neither a date such as 2030-01-02T10:20:30Z, nor Unix seconds, nor an expression.")
+                .badRequest,
+                "Expiry '\(text)' is neither a date such as 2030-01-02T10:20:30Z, nor Unix seconds, nor an expression."
+            )
         }
         return String(time.seconds)
     }
 
     private static func checkApple(_ template: RegistrationTemplate) throws(HubError) {
-        if let priority = template.priority, try TemplateExpression(parsing: priority) == nil, UInt8(priority) == nil {
-            throw HubError(.badRequest, "Priority '\(priority)' is neither a number from 0 to 255 nor an expression.")
+        if let priority = template.priority, try TemplateExpression(parsing: priority) == nil,
+            UInt8(priority) == nil
+        {
+            throw HubError(
+                .badRequest,
+                "Priority '\(priority)' is neither a number from 0 to 255 nor an expression."
+            )
         }
         for header in template.headers {
             let name = header.name.lowercased()
             guard name.hasPrefix("apns-") else {
-                throw HubError(.badRequest, "The header '\(header.name)' is not allowed: names in ApnsHeaders begin with 'apns-'.")
+                throw HubError(
+                    .badRequest,
+                    "The header '\(header.name)' is not allowed: names in ApnsHeaders begin with 'apns-'."
+                )
             }
             guard try TemplateExpression(parsing: header.value) == nil else { continue }
             if name == "apns-expiration", Int64(header.value) == nil {
@@ -60,13 +91,19 @@ enum TemplateRules {
         guard let root = try? XMLElement(parsing: Array(template.body.utf8)),
             ["toast", "tile", "badge"].contains(root.name.local.lowercased())
         else {
-            throw HubError(.badRequest, "The body of a Windows template must be XML with the root toast, tile or badge, unless X-WNS-Type is wns/raw.")
+            throw HubError(
+                .badRequest,
+                "The body of a Windows template must be XML with the root toast, tile or badge, unless X-WNS-Type is wns/raw."
+            )
         }
     }
 
     private static func checkWindowsPhone(_ template: RegistrationTemplate) throws(HubError) {
-        let notificationClass = template.headers.first { $0.name.lowercased() == "x-notificationclass" }?.value
-        let isRaw = notificationClass.flatMap { Int($0) }.map { (3...10).contains($0) || (13...20).contains($0) || (23...31).contains($0) }
+        let notificationClass = template.headers.first { $0.name.lowercased() == "x-notificationclass" }?
+            .value
+        let isRaw = notificationClass.flatMap { Int($0) }.map {
+            (3...10).contains($0) || (13...20).contains($0) || (23...31).contains($0)
+        }
         if isRaw == true { return }
         guard let root = try? XMLElement(parsing: Array(template.body.utf8)),
             root.name == .init("Notification", in: "WPNotification"),
@@ -74,13 +111,17 @@ enum TemplateRules {
         else {
             throw HubError(
                 .badRequest,
-                "The body of a Windows Phone template must be <wp:Notification xmlns:wp=\"WPNotification\"> with a Tile or Toast, unless the class is raw.")
+                "The body of a Windows Phone template must be <wp:Notification xmlns:wp=\"WPNotification\"> with a Tile or Toast, unless the class is raw."
+            )
         }
     }
 
     private static func checkFCMv1(_ template: RegistrationTemplate) throws(HubError) {
         guard case .object? = (try? JSONValue(parsing: Array(template.body.utf8)))?["message"] else {
-            throw HubError(.badRequest, "The body of an FcmV1 template must be a JSON object with the member 'message'.")
+            throw HubError(
+                .badRequest,
+                "The body of an FcmV1 template must be a JSON object with the member 'message'."
+            )
         }
     }
 }
@@ -94,7 +135,15 @@ package enum ExpiryText {
         guard parts.count == 2 else { return nil }
         let date = parts[0].split(separator: "/").compactMap { Int($0) }
         let clock = parts[1].split(separator: ":").compactMap { Int($0) }
-        guard date.count == 3, clock.count == 3, date.allSatisfy({ $0 >= 0 }), clock.allSatisfy({ $0 >= 0 }) else { return nil }
-        return Timestamp(year: date[2], month: date[0], day: date[1], hour: clock[0], minute: clock[1], second: clock[2])
+        guard date.count == 3, clock.count == 3, date.allSatisfy({ $0 >= 0 }), clock.allSatisfy({ $0 >= 0 })
+        else { return nil }
+        return Timestamp(
+            year: date[2],
+            month: date[0],
+            day: date[1],
+            hour: clock[0],
+            minute: clock[1],
+            second: clock[2]
+        )
     }
 }

@@ -11,7 +11,10 @@ package enum TemplateValues {
             throw HubError(.badRequest, "The template notification is not JSON: \(error).")
         }
         guard case .object(let object) = value else {
-            throw HubError(.badRequest, "A template notification must be a flat JSON object whose values are strings.")
+            throw HubError(
+                .badRequest,
+                "A template notification must be a flat JSON object whose values are strings."
+            )
         }
         var values: [String: String] = [:]
         for member in object.members {
@@ -20,7 +23,10 @@ package enum TemplateValues {
             case .bool(let value): values[member.name.lowercased()] = value ? "true" : "false"
             case .null: break
             case .array, .object:
-                throw HubError(.badRequest, "The value of '\(member.name)' must be a string, a number or a truth value.")
+                throw HubError(
+                    .badRequest,
+                    "The value of '\(member.name)' must be a string, a number or a truth value."
+                )
             }
         }
         return values

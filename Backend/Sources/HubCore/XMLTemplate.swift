@@ -39,7 +39,8 @@ private struct XMLTemplateScanner {
                 skip(past: "]]>")
             } else if starts("<?") {
                 let start = position
-                let isDeclaration = starts("<?xml ") || starts("<?xml\t") || starts("<?xml\r") || starts("<?xml\n")
+                let isDeclaration =
+                    starts("<?xml ") || starts("<?xml\t") || starts("<?xml\r") || starts("<?xml\n")
                 leafStart = nil
                 skip(past: "?>")
                 if isDeclaration, segments.isEmpty {

@@ -14,14 +14,22 @@ package struct Authorizer: Sendable {
     /// - Throws: ``HubError`` `.unauthorized` that says which part of the token fails. Always 401, also for a missing
     ///   right: SDKs take 403 for throttling and repeat it.
     package func check(
-        _ head: HTTPRequestHead, _ right: AccessRights, at hub: Hub, now: Timestamp
+        _ head: HTTPRequestHead,
+        _ right: AccessRights,
+        at hub: Hub,
+        now: Timestamp
     ) throws(HubError) -> AccessPolicy {
         guard let header = head.fields["Authorization"] else {
             throw HubError(
-                .unauthorized, "MissingToken: The request has no Authorization header; a SharedAccessSignature is expected.")
+                .unauthorized,
+                "MissingToken: The request has no Authorization header; a SharedAccessSignature is expected."
+            )
         }
         if header.lowercased().hasPrefix("wrap ") {
-            throw HubError(.unauthorized, "InvalidToken: Access Control Service tokens are no longer supported; use a SharedAccessSignature.")
+            throw HubError(
+                .unauthorized,
+                "InvalidToken: Access Control Service tokens are no longer supported; use a SharedAccessSignature."
+            )
         }
         let token = try SharedAccessSignature(parsing: header)
         // One text for an unknown name and a wrong key: which names exist is nobody's business.
@@ -31,18 +39,21 @@ package struct Authorizer: Sendable {
             throw HubError(
                 .unauthorized,
                 "InvalidSignature: The token has an invalid signature: it was not made with a key of the policy '\(token.keyName)' "
-                    + "of the hub '\(hub.name)' over the encoded resource, a line feed and the expiry.")
+                    + "of the hub '\(hub.name)' over the encoded resource, a line feed and the expiry."
+            )
         }
         guard token.expiry >= now.seconds else {
             throw HubError(
                 .unauthorized,
-                "ExpiredToken: The token expired \(now.seconds - token.expiry) seconds ago (se=\(token.expiry), now \(now.seconds)).")
+                "ExpiredToken: The token expired \(now.seconds - token.expiry) seconds ago (se=\(token.expiry), now \(now.seconds))."
+            )
         }
         try checkAudience(token, head)
         guard policy.rights.contains(right) else {
             throw HubError(
                 .unauthorized,
-                "MissingClaim: This operation needs the right \(right.text); the policy '\(policy.name)' has: \(policy.rights.text).")
+                "MissingClaim: This operation needs the right \(right.text); the policy '\(policy.name)' has: \(policy.rights.text)."
+            )
         }
         return policy
     }
@@ -52,13 +63,19 @@ package struct Authorizer: Sendable {
         let path = head.target.segments.map { $0.lowercased() }
         let expected = "\(requestHost)/\(path.joined(separator: "/"))"
         guard let audience = token.audience else {
-            throw HubError(.unauthorized, "InvalidAudience: The field 'sr' is not a URI; expected one that covers \(expected).")
+            throw HubError(
+                .unauthorized,
+                "InvalidAudience: The field 'sr' is not a URI; expected one that covers \(expected)."
+            )
         }
-        let isOurHost = hosts.isEmpty ? audience.host == requestHost : hosts.contains(audience.host) || audience.host == requestHost
+        let isOurHost =
+            hosts.isEmpty
+            ? audience.host == requestHost : hosts.contains(audience.host) || audience.host == requestHost
         guard isOurHost, path.starts(with: audience.path) else {
             throw HubError(
                 .unauthorized,
-                "InvalidAudience: The token is for \(audience.host)/\(audience.path.joined(separator: "/")), which does not cover \(expected).")
+                "InvalidAudience: The token is for \(audience.host)/\(audience.path.joined(separator: "/")), which does not cover \(expected)."
+            )
         }
     }
 }

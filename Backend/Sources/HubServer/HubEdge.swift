@@ -29,7 +29,11 @@ package struct HubEdge: Sendable {
 
     /// - Parameter identifier: A new GUID at each call.
     package init(
-        hubs: HubDirectory, authorizer: Authorizer, log: Log, counters: Counters, time: any TimeSource,
+        hubs: HubDirectory,
+        authorizer: Authorizer,
+        log: Log,
+        counters: Counters,
+        time: any TimeSource,
         identifier: @escaping @Sendable () -> String
     ) {
         self.hubs = hubs
@@ -48,10 +52,19 @@ package struct HubEdge: Sendable {
         } catch let error as HubError {
             response = refusal(error, trackingID)
         } catch RequestBodyError.tooLarge(let countMax) {
-            response = refusal(HubError(.tooLarge, "The request body is longer than \(countMax) bytes."), trackingID)
+            response = refusal(
+                HubError(.tooLarge, "The request body is longer than \(countMax) bytes."),
+                trackingID
+            )
         } catch {
-            log.error("hub_request_failed", ["tracking_id": .string(trackingID), "reason": .string(String(describing: error))])
-            response = refusal(HubError(.internalError, "The hub could not do this. Its log has the reason."), trackingID)
+            log.error(
+                "hub_request_failed",
+                ["tracking_id": .string(trackingID), "reason": .string(String(describing: error))]
+            )
+            response = refusal(
+                HubError(.internalError, "The hub could not do this. Its log has the reason."),
+                trackingID
+            )
         }
         response.fields[HubHeader.trackingID] = trackingID
         response.fields[HubHeader.correlationID] = identifier()
@@ -64,15 +77,25 @@ package struct HubEdge: Sendable {
         if error.code == .unauthorized { fields["WWW-Authenticate"] = "SharedAccessSignature" }
         if let wait = error.retryAfter { fields["Retry-After"] = String(max(1, wait.components.seconds)) }
         return HTTPResponse(
-            HTTPStatus(error.httpStatus), fields, text: HubErrorXML.text(error, trackingID: trackingID, now: time.now))
+            HTTPStatus(error.httpStatus),
+            fields,
+            text: HubErrorXML.text(error, trackingID: trackingID, now: time.now)
+        )
     }
 
     private func answer(_ request: HTTPRequest) async throws -> HTTPResponse {
         guard let route = HubRoute(request.target) else {
-            throw HubError(.notFound, "There is nothing at '\(request.target.rawPath)'. The first path segment is the hub.")
+            throw HubError(
+                .notFound,
+                "There is nothing at '\(request.target.rawPath)'. The first path segment is the hub."
+            )
         }
-        guard let hub = hubs[route.hub] else { throw HubError(.notFound, "The hub '\(route.hub)' does not exist.") }
-        func authorize(_ right: AccessRights) throws { _ = try authorizer.check(request.head, right, at: hub, now: time.now) }
+        guard let hub = hubs[route.hub] else {
+            throw HubError(.notFound, "The hub '\(route.hub)' does not exist.")
+        }
+        func authorize(_ right: AccessRights) throws {
+            _ = try authorizer.check(request.head, right, at: hub, now: time.now)
+        }
         let address = RequestAddress(request.head, hub: hub.name)
 
         switch (route, request.method) {
@@ -82,7 +105,9 @@ package struct HubEdge: Sendable {
             return HTTPResponse(201, ["Location": url, "Content-Location": url])
         case (.registrations, "POST"):
             try authorize(.listen)
-            let body = try RegistrationXML.readRequest(try await request.body.collect(upTo: RegistrationRules.bodyByteCountMax))
+            let body = try RegistrationXML.readRequest(
+                try await request.body.collect(upTo: RegistrationRules.bodyByteCountMax)
+            )
             let registration = try await hub.create(body.content)
             var response = entry(registration, address)
             response.fields["Content-Location"] = address.url(.registration(registration.id))
@@ -98,7 +123,9 @@ package struct HubEdge: Sendable {
         case (.registration(_, let id), "PUT"):
             try authorize(.listen)
             let condition = try EntityCondition(ifMatch: request.fields["If-Match"])
-            let body = try RegistrationXML.readRequest(try await request.body.collect(upTo: RegistrationRules.bodyByteCountMax))
+            let body = try RegistrationXML.readRequest(
+                try await request.body.collect(upTo: RegistrationRules.bodyByteCountMax)
+            )
             return entry(try await hub.put(id, bodyID: body.id, body.content, condition), address)
         case (.registration(_, let id), "GET"), (.registration(_, let id), "HEAD"):
             try authorize(.listen)
@@ -110,32 +137,48 @@ package struct HubEdge: Sendable {
         case (.messages, "POST"):
             try authorize(.send)
             let (notification, tags) = try NotificationRequest.read(
-                request, body: try await request.body.collect(upTo: Hub.notificationByteCountMax))
+                request,
+                body: try await request.body.collect(upTo: Hub.notificationByteCountMax)
+            )
             let id = try await hub.send(notification, tags: tags)
             counters.add("hub_notifications_accepted_total")
             return HTTPResponse(
-                201, ["Location": address.url(.message(id)), "Content-Type": "application/xml; charset=utf-8"])
+                201,
+                ["Location": address.url(.message(id)), "Content-Type": "application/xml; charset=utf-8"]
+            )
         case (.message(_, let id), "GET"), (.message(_, let id), "HEAD"):
             try authorize(.send)
             let details = try await hub.details(id)
             let location = "sb" + address.url(.message(details.id)).drop { $0 != ":" }
             return HTTPResponse(
-                200, ["Content-Type": "application/xml; charset=utf-8"],
-                text: NotificationDetailsXML.text(details, location: location))
+                200,
+                ["Content-Type": "application/xml; charset=utf-8"],
+                text: NotificationDetailsXML.text(details, location: location)
+            )
         default:
-            throw HubError(.methodNotAllowed, "\(request.method) is not allowed at '\(request.target.rawPath)'.")
+            throw HubError(
+                .methodNotAllowed,
+                "\(request.method) is not allowed at '\(request.target.rawPath)'."
+            )
         }
     }
 
     private func entry(_ registration: Registration, _ address: RequestAddress) -> HTTPResponse {
         HTTPResponse(
             200,
-            ["Content-Type": "application/atom+xml; type=entry; charset=utf-8", "ETag": "W/\"\(registration.etag)\""],
-            text: RegistrationXML.entry(registration, url: address.url(.registration(registration.id))))
+            [
+                "Content-Type": "application/atom+xml; type=entry; charset=utf-8",
+                "ETag": "W/\"\(registration.etag)\"",
+            ],
+            text: RegistrationXML.entry(registration, url: address.url(.registration(registration.id)))
+        )
     }
 
     private func list(
-        _ hub: Hub, _ filter: RegistrationFilter, _ target: RequestTarget, _ address: RequestAddress
+        _ hub: Hub,
+        _ filter: RegistrationFilter,
+        _ target: RequestTarget,
+        _ address: RequestAddress
     ) async throws -> HTTPResponse {
         let countMax = try RegistrationQuery.countMax(target)
         var after = try RegistrationQuery.continuation(target)
@@ -154,15 +197,23 @@ package struct HubEdge: Sendable {
     }
 
     private func feed(
-        _ registrations: [Registration], _ target: RequestTarget, _ next: UInt32?, _ address: RequestAddress
+        _ registrations: [Registration],
+        _ target: RequestTarget,
+        _ next: UInt32?,
+        _ address: RequestAddress
     ) -> HTTPResponse {
         let token = next.map(RegistrationQuery.token)
         var response = HTTPResponse(
-            200, ["Content-Type": "application/atom+xml; type=feed; charset=utf-8"],
+            200,
+            ["Content-Type": "application/atom+xml; type=feed; charset=utf-8"],
             text: RegistrationXML.feed(
-                registrations, url: address.requestURL, updated: time.now,
-                nextURL: token.map { address.requestURL + (target.rawQuery.isEmpty ? "?" : "&") + "continuationtoken=\($0)" },
-                entryURL: { address.url(.registration($0.id)) }))
+                registrations,
+                url: address.requestURL,
+                updated: time.now,
+                nextURL: token.map { address.nextPage(token: $0) },
+                entryURL: { address.url(.registration($0.id)) }
+            )
+        )
         if let token { response.fields[HubHeader.continuation] = token }
         return response
     }
@@ -196,6 +247,14 @@ struct RequestAddress {
     }
 
     var requestURL: String { origin + target.raw }
+
+    /// The request's address with another continuation token.
+    func nextPage(token: String) -> String {
+        let kept = target.rawQuery.dropFirst().split(separator: "&").filter {
+            !$0.lowercased().hasPrefix("continuationtoken=")
+        }
+        return origin + target.rawPath + "?" + (kept + ["continuationtoken=\(token)"]).joined(separator: "&")
+    }
 
     func url(_ entity: Entity) -> String {
         let path =

@@ -6,47 +6,64 @@ import TidingsModels
 
 /// Reads a send (protocol reference, sections 5.1 to 5.3).
 enum NotificationRequest {
-    static func read(_ request: HTTPRequest, body: [UInt8]) throws(HubError) -> (HubNotification, tags: String) {
+    static func read(
+        _ request: HTTPRequest,
+        body: [UInt8]
+    ) throws(HubError) -> (HubNotification, tags: String) {
         if request.target.parameter("direct") != nil {
             throw HubError(.badRequest, "Direct sends (?direct) are not offered; send to tags.")
         }
         let fields = request.fields
         guard !body.isEmpty else { throw HubError(.badRequest, "The notification has no body.") }
         let notification = HubNotification(
-            format: try format(fields), body: body, headers: try platformHeaders(fields))
+            format: try format(fields),
+            body: body,
+            headers: try platformHeaders(fields)
+        )
         return (notification, fields[HubHeader.tags] ?? "")
     }
 
     /// The Java SDK loses the format of Apple notifications that carry own headers.
     private static func format(_ fields: HTTPFields) throws(HubError) -> HubNotification.Format {
         guard let text = fields[HubHeader.format], !text.isEmpty else {
-            return fields.lines.contains { $0.name.lowercased().hasPrefix("apns-") } ? .native(.apns) : .template
+            return fields.lines.contains { $0.name.lowercased().hasPrefix("apns-") }
+                ? .native(.apns) : .template
         }
         guard let format = HubNotification.Format(text) else {
             throw HubError(
                 .badRequest,
-                "\(HubHeader.format) '\(text)' is not supported. Supported are template, apple, gcm, fcm, fcmv1, windows and windowsphone.")
+                "\(HubHeader.format) '\(text)' is not supported. Supported are template, apple, gcm, fcm, fcmv1, windows and windowsphone."
+            )
         }
         return format
     }
 
     private static let passedOn = ["apns-", "x-wns-", "x-windowsphone-"]
 
-    private static func platformHeaders(_ fields: HTTPFields) throws(HubError) -> [RegistrationTemplate.Header] {
+    private static func platformHeaders(
+        _ fields: HTTPFields
+    ) throws(HubError) -> [RegistrationTemplate.Header] {
         var headers: [RegistrationTemplate.Header] = []
         for line in fields.lines {
             let name = line.name.lowercased()
-            if passedOn.contains(where: { name.hasPrefix($0) }) || name == "x-notificationclass" || name == "x-messageid" {
+            if passedOn.contains(where: { name.hasPrefix($0) }) || name == "x-notificationclass"
+                || name == "x-messageid"
+            {
                 headers.append(.init(line.name, line.value))
             }
         }
         func has(_ name: String) -> Bool { headers.contains { $0.name.lowercased() == name } }
-        if let priority = fields["X-Apns-Priority"], !has("apns-priority") { headers.append(.init("apns-priority", priority)) }
-        if let expiry = fields[HubHeader.apnsExpiry] ?? fields["ServiceBusNotification-ApnsExpiry"], !has("apns-expiration") {
+        if let priority = fields["X-Apns-Priority"], !has("apns-priority") {
+            headers.append(.init("apns-priority", priority))
+        }
+        if let expiry = fields[HubHeader.apnsExpiry] ?? fields["ServiceBusNotification-ApnsExpiry"],
+            !has("apns-expiration")
+        {
             guard let time = ExpiryText.parse(expiry) else {
                 throw HubError(
                     .badRequest,
-                    "\(HubHeader.apnsExpiry) '\(expiry)' is not a time such as 2030-01-02T10:20:30Z or 01/02/2030 10:20:30.")
+                    "\(HubHeader.apnsExpiry) '\(expiry)' is not a time such as 2030-01-02T10:20:30Z or 01/02/2030 10:20:30."
+                )
             }
             headers.append(.init("apns-expiration", String(time.seconds)))
         }

@@ -6,13 +6,17 @@ import TidingsModels
 enum RegistrationQuery {
     static func countMax(_ target: RequestTarget) throws(HubError) -> Int {
         guard let text = target.parameter("$top") else { return Hub.pageCountMax }
-        guard let count = Int(text), count > 0 else { throw HubError(.badRequest, "$top '\(text)' is not a number from 1.") }
+        guard let count = Int(text), count > 0 else {
+            throw HubError(.badRequest, "$top '\(text)' is not a number from 1.")
+        }
         return min(count, Hub.pageCountMax)
     }
 
     static func skip(_ target: RequestTarget) throws(HubError) -> Int? {
         guard let text = target.parameter("$skip") else { return nil }
-        guard let count = Int(text), count >= 0 else { throw HubError(.badRequest, "$skip '\(text)' is not a number from 0.") }
+        guard let count = Int(text), count >= 0 else {
+            throw HubError(.badRequest, "$skip '\(text)' is not a number from 0.")
+        }
         return count
     }
 
@@ -43,7 +47,8 @@ enum RegistrationQuery {
             throw HubError(
                 .badRequest,
                 "$filter does not know the field '\(parts[0])'. Known are ChannelUri, DeviceToken, GcmRegistrationId, "
-                    + "FcmRegistrationId and FcmV1RegistrationId.")
+                    + "FcmRegistrationId and FcmV1RegistrationId."
+            )
         }
     }
 

@@ -54,18 +54,33 @@ enum RegistrationRecord {
         if hasTemplate == 1 {
             guard let name = reader.optional(), let body = reader.text(),
                 let headers = reader.list({ reader in
-                    reader.text().flatMap { name in reader.text().map { RegistrationTemplate.Header(name, $0) } }
+                    reader.text().flatMap { name in
+                        reader.text().map { RegistrationTemplate.Header(name, $0) }
+                    }
                 }),
                 let expiry = reader.optional(), let priority = reader.optional()
             else { return nil }
-            template = RegistrationTemplate(name: name, body: body, headers: headers, expiry: expiry, priority: priority)
+            template = RegistrationTemplate(
+                name: name,
+                body: body,
+                headers: headers,
+                expiry: expiry,
+                priority: priority
+            )
         }
         return Registration(
-            id: RegistrationID(unchecked: id), etag: Int(etag), expires: Timestamp(milliseconds: expires),
+            id: RegistrationID(unchecked: id),
+            etag: Int(etag),
+            expires: Timestamp(milliseconds: expires),
             updated: Timestamp(milliseconds: updated),
             content: RegistrationContent(
-                handle: PlatformHandle(unchecked: handle, platform: platform), tags: tags,
-                pushVariables: Dictionary(variables) { first, _ in first }, template: template, secondaryTileName: tile))
+                handle: PlatformHandle(unchecked: handle, platform: platform),
+                tags: tags,
+                pushVariables: Dictionary(variables) { first, _ in first },
+                template: template,
+                secondaryTileName: tile
+            )
+        )
     }
 }
 

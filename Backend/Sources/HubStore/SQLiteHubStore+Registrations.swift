@@ -10,27 +10,47 @@ private struct Written: Sendable {
 
 extension SQLiteHubStore: RegistrationStore {
     package func put(
-        _ id: RegistrationID, _ content: RegistrationContent, _ condition: EntityCondition, now: Timestamp
+        _ id: RegistrationID,
+        _ content: RegistrationContent,
+        _ condition: EntityCondition,
+        now: Timestamp
     ) async throws -> Registration {
         let written = try await write { connection in
             let old = try connection.stored(id)
             try condition.check(existing: old?.registration.etag)
             let registration = Registration(
-                id: id, etag: (old?.registration.etag ?? 0) + 1, expires: .never, updated: now, content: content)
+                id: id,
+                etag: (old?.registration.etag ?? 0) + 1,
+                expires: .never,
+                updated: now,
+                content: content
+            )
             let number = try old?.number ?? connection.takeNumber()
             let change = try connection.nextChange()
             try connection.run(
                 """
                 INSERT INTO registration (number, id, handle_key, change, record) VALUES (?1, ?2, ?3, ?4, ?5)
                 ON CONFLICT (number) DO UPDATE SET handle_key = ?3, change = ?4, record = ?5
-                """, .integer(Int64(number)), .text(id.text), .integer(handleKey(content.handle)), .integer(change),
-                .blob(RegistrationRecord.encode(registration)))
+                """,
+                .integer(Int64(number)),
+                .text(id.text),
+                .integer(handleKey(content.handle)),
+                .integer(change),
+                .blob(RegistrationRecord.encode(registration))
+            )
             return Written(
                 registration: registration,
                 change: IndexChange(
-                    number: number, old: old.map { IndexEntry($0.registration.content) }, new: IndexEntry(content), change: change))
+                    number: number,
+                    old: old.map { IndexEntry($0.registration.content) },
+                    new: IndexEntry(content),
+                    change: change
+                )
+            )
         }
-        guard let registration = written.registration else { throw HubError(.internalError, "The write returned nothing.") }
+        guard let registration = written.registration else {
+            throw HubError(.internalError, "The write returned nothing.")
+        }
         return registration
     }
 
@@ -45,7 +65,9 @@ extension SQLiteHubStore: RegistrationStore {
 
     package func removeDead(_ number: UInt32, change: Int64) async throws -> Bool {
         try await write { connection in
-            guard let old = try connection.stored(number: number), old.change == change else { return Written() }
+            guard let old = try connection.stored(number: number), old.change == change else {
+                return Written()
+            }
             return try connection.remove(old)
         }.change != nil
     }
@@ -59,7 +81,11 @@ extension SQLiteHubStore: RegistrationStore {
         try await database.read { try $0.stored(id)?.registration }
     }
 
-    package func registrations(_ filter: RegistrationFilter, after: UInt32?, countMax: Int) async throws -> RegistrationPage {
+    package func registrations(
+        _ filter: RegistrationFilter,
+        after: UInt32?,
+        countMax: Int
+    ) async throws -> RegistrationPage {
         try await database.read { connection in
             var found: [(number: UInt32, registration: Registration)] = []
             var last = after.map { Int64($0) } ?? -1
@@ -74,7 +100,9 @@ extension SQLiteHubStore: RegistrationStore {
             }
             let page = found.prefix(countMax)
             return RegistrationPage(
-                registrations: page.map(\.registration), next: found.count > countMax ? page.last?.number : nil)
+                registrations: page.map(\.registration),
+                next: found.count > countMax ? page.last?.number : nil
+            )
         }
     }
 
@@ -122,11 +150,15 @@ extension Connection {
             SELECT number, change, record,
                 EXISTS (SELECT 1 FROM registration lower WHERE lower.handle_key = registration.handle_key AND lower.number < ?1)
             FROM registration WHERE number = ?1
-            """, .integer(Int64(number))
+            """,
+            .integer(Int64(number))
         ).first
     }
 
-    fileprivate func batch(_ filter: RegistrationFilter, after: Int64) throws(SQLiteError) -> [StoredRegistration] {
+    fileprivate func batch(
+        _ filter: RegistrationFilter,
+        after: Int64
+    ) throws(SQLiteError) -> [StoredRegistration] {
         let columns = "SELECT number, change, record, 0 FROM registration WHERE number > ?1"
         guard case .handle(let text, let platform) = filter else {
             return try records("\(columns) ORDER BY number LIMIT 500", .integer(after))
@@ -137,33 +169,57 @@ extension Connection {
         for platform in platforms {
             let stored = platform == .apns ? text.uppercased() : text
             let key = handleKey(PlatformHandle(unchecked: stored, platform: platform))
-            found += try records("\(columns) AND handle_key = ?2 ORDER BY number LIMIT 500", .integer(after), .integer(key))
+            found += try records(
+                "\(columns) AND handle_key = ?2 ORDER BY number LIMIT 500",
+                .integer(after),
+                .integer(key)
+            )
         }
         return found.sorted { $0.number < $1.number }
     }
 
-    fileprivate func records(_ sql: String, _ arguments: SQLiteValue...) throws(SQLiteError) -> [StoredRegistration] {
+    fileprivate func records(
+        _ sql: String,
+        _ arguments: SQLiteValue...
+    ) throws(SQLiteError) -> [StoredRegistration] {
         let statement = try statement(sql)
+        defer { statement.reset() }
         try statement.bind(arguments)
         var records: [StoredRegistration] = []
         while try statement.step() {
             guard let registration = RegistrationRecord.decode(statement.blob(2)) else {
-                throw SQLiteError(code: 11, message: "registration \(statement.integer(0)) has a record that this program cannot read")
+                throw SQLiteError(
+                    code: 11,
+                    message: "registration \(statement.integer(0)) has a record that this program cannot read"
+                )
             }
             records.append(
                 StoredRegistration(
-                    number: UInt32(truncatingIfNeeded: statement.integer(0)), change: statement.integer(1),
-                    registration: registration, hasLowerSibling: statement.integer(3) == 1))
+                    number: UInt32(truncatingIfNeeded: statement.integer(0)),
+                    change: statement.integer(1),
+                    registration: registration,
+                    hasLowerSibling: statement.integer(3) == 1
+                )
+            )
         }
-        statement.reset()
         return records
     }
 
     fileprivate func remove(_ old: StoredRegistration) throws -> Written {
         let change = try nextChange()
         try run("DELETE FROM registration WHERE number = ?1", .integer(Int64(old.number)))
-        try run("INSERT INTO freed (number, change) VALUES (?1, ?2)", .integer(Int64(old.number)), .integer(change))
+        try run(
+            "INSERT INTO freed (number, change) VALUES (?1, ?2)",
+            .integer(Int64(old.number)),
+            .integer(change)
+        )
         return Written(
-            change: IndexChange(number: old.number, old: IndexEntry(old.registration.content), new: nil, change: change))
+            change: IndexChange(
+                number: old.number,
+                old: IndexEntry(old.registration.content),
+                new: nil,
+                change: change
+            )
+        )
     }
 }

@@ -16,13 +16,21 @@ package final class SQLiteHubStore: Sendable {
             var last: Int64 = -1
             while true {
                 let rows = try connection.rows(
-                    "SELECT number, change, record FROM registration WHERE number > ?1 ORDER BY number LIMIT 10000", .integer(last)
+                    "SELECT number, change, record FROM registration WHERE number > ?1 ORDER BY number LIMIT 10000",
+                    .integer(last)
                 ) { (row) throws(SQLiteError) in (row.integer(0), row.integer(1), row.blob(2)) }
                 for (number, change, record) in rows {
-                    guard let registration = RegistrationRecord.decode(record), let number = UInt32(exactly: number) else {
-                        throw SQLiteError(code: 11, message: "registration \(number) has a record that this program cannot read")
+                    guard let registration = RegistrationRecord.decode(record),
+                        let number = UInt32(exactly: number)
+                    else {
+                        throw SQLiteError(
+                            code: 11,
+                            message: "registration \(number) has a record that this program cannot read"
+                        )
                     }
-                    index.apply(.init(number: number, old: nil, new: IndexEntry(registration.content), change: change))
+                    index.apply(
+                        .init(number: number, old: nil, new: IndexEntry(registration.content), change: change)
+                    )
                 }
                 guard let row = rows.last else { return }
                 last = row.0
@@ -37,12 +45,15 @@ package final class SQLiteHubStore: Sendable {
 extension Connection {
     func nextChange() throws(SQLiteError) -> Int64 {
         try run("UPDATE counter SET value = value + 1 WHERE name = 'change'")
-        return try row("SELECT value FROM counter WHERE name = 'change'") { (row) throws(SQLiteError) in row.integer(0) } ?? 0
+        return try row("SELECT value FROM counter WHERE name = 'change'") { (row) throws(SQLiteError) in
+            row.integer(0)
+        } ?? 0
     }
 
     /// A free number: one that was freed before every live send was resolved, else a new one.
     func takeNumber() throws -> UInt32 {
-        let floor = try row("SELECT MIN(change) FROM send WHERE live = 1 AND change IS NOT NULL") { (row) throws(SQLiteError) in
+        let floor = try row("SELECT MIN(change) FROM send WHERE live = 1 AND change IS NOT NULL") {
+            (row) throws(SQLiteError) in
             row.isNull(0) ? Int64.max : row.integer(0)
         }
         // A send resolved at or after the freeing cannot hold the number.
@@ -54,9 +65,15 @@ extension Connection {
             return UInt32(truncatingIfNeeded: freed)
         }
         try run("UPDATE counter SET value = value + 1 WHERE name = 'number'")
-        let number = try row("SELECT value FROM counter WHERE name = 'number'") { (row) throws(SQLiteError) in row.integer(0) } ?? 0
+        let number =
+            try row("SELECT value FROM counter WHERE name = 'number'") { (row) throws(SQLiteError) in
+                row.integer(0)
+            } ?? 0
         guard let number = UInt32(exactly: number) else {
-            throw HubError(.forbidden, "The hub holds as many registrations as it can number (4,294,967,295).")
+            throw HubError(
+                .forbidden,
+                "The hub holds as many registrations as it can number (4,294,967,295)."
+            )
         }
         return number
     }

@@ -22,7 +22,11 @@ actor OAuthTokenCache {
     /// Refreshed so long before it expires, like google-auth does.
     private static let margin = Duration.seconds(225)
 
-    init(client: HTTPClient, time: any TimeSource, request: @escaping @Sendable (Timestamp) throws -> OutboundRequest) {
+    init(
+        client: HTTPClient,
+        time: any TimeSource,
+        request: @escaping @Sendable (Timestamp) throws -> OutboundRequest
+    ) {
         self.client = client
         self.time = time
         self.request = request
@@ -51,9 +55,16 @@ actor OAuthTokenCache {
         }
         let json = try? JSONValue(parsing: answer.body)
         guard answer.status.isSuccess, let token = json?["access_token"]?.stringValue else {
-            let reason = json?["error_description"]?.stringValue ?? json?["error"]?.stringValue ?? "status \(answer.status.code)"
+            let reason =
+                json?["error_description"]?.stringValue ?? json?["error"]?.stringValue
+                ?? "status \(answer.status.code)"
             if answer.status.code == 429 || answer.status.code >= 500 {
-                return .failure(.unavailable("the token service: \(reason)", retryAfter: answer.retryAfterSeconds.map { .seconds($0) }))
+                return .failure(
+                    .unavailable(
+                        "the token service: \(reason)",
+                        retryAfter: answer.retryAfterSeconds.map { .seconds($0) }
+                    )
+                )
             }
             return .failure(.refused("the token service: \(reason)"))
         }

@@ -8,7 +8,8 @@ struct AccessTokens: Sendable {
 
     func issue(_ purpose: String, expires: Timestamp) -> String {
         let text = "\(purpose)|\(expires.seconds)"
-        return Base64.encodeURL(Array(text.utf8)) + "." + Base64.encodeURL(Digests.hmacSHA256(key: key, Array(text.utf8)))
+        return Base64.encodeURL(Array(text.utf8)) + "."
+            + Base64.encodeURL(Digests.hmacSHA256(key: key, Array(text.utf8)))
     }
 
     func isValid(_ token: String, for purpose: String, now: Timestamp) -> Bool {

@@ -32,7 +32,9 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         self.channel = channel
         self.gateway = gateway
         loop = channel.loop
-        timer = LoopTimer(on: loop, after: GatewayLinkRules.helloTimeout) { [unowned self] in close(.handshakeTimeout) }
+        timer = LoopTimer(on: loop, after: GatewayLinkRules.helloTimeout) { [unowned self] in
+            close(.handshakeTimeout)
+        }
     }
 
     func received(_ event: WebSocketEvent) {
@@ -42,7 +44,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
                 let frame = try DeviceFrame(parsing: text)
                 try act(on: try rules.received(frame, now: .milliseconds(Int64(loop.nowMilliseconds))))
             } catch { close(error) }
-        case .pong: schedulePing()
+        // Before hello the timer is the one that ends the wait for it.
+        case .pong: if uaid != nil { schedulePing() }
         case .binary: close(.unsupported)
         case .ping, .close: break
         }
@@ -54,7 +57,10 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         case .register(let channelID, _, let platform): register(channelID, platform)
         case .unregister(let channelID): unregister(channelID)
         case .acknowledge(let acks): acknowledge(acks)
-        case .count(let code): gateway.counters.add("gateway_nacks_total{code=\"\(code)\"}")
+        case .count(let code):
+            gateway.counters.add(
+                "gateway_nacks_total{code=\"\((301...303).contains(code) ? String(code) : "other")\"}"
+            )
         case .pong: send(.pong)
         case .nothing: break
         }
@@ -79,13 +85,19 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private func register(_ channelID: String, _ platform: Platform?) {
         guard let uaid else { return close(.state("register before hello was answered")) }
         guard let platform, let handle = gateway.newHandle(platform) else {
-            let reason = "no front door for \(platform?.appName ?? "Web Push") here; name one of apns, fcm, wns in 'platform'"
+            let reason =
+                "no front door for \(platform?.appName ?? "Web Push") here; name one of apns, fcm, wns in 'platform'"
             return send(.register(channelID: channelID, status: 400, endpoint: reason))
         }
         let gateway = gateway
         run({
             try await gateway.mailbox.register(
-                uaid: uaid, channelID: channelID, platform: platform, handle: handle, now: gateway.time.now)
+                uaid: uaid,
+                channelID: channelID,
+                platform: platform,
+                handle: handle,
+                now: gateway.time.now
+            )
         }) { connection, handle in
             connection.send(.register(channelID: channelID, status: 200, endpoint: gateway.shownText(handle)))
         }
@@ -94,7 +106,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private func unregister(_ channelID: String) {
         guard let uaid else { return close(.state("unregister before hello was answered")) }
         let gateway = gateway
-        run({ try await gateway.mailbox.unregister(uaid: uaid, channelID: channelID, now: gateway.time.now) }) { connection, _ in
+        run({ try await gateway.mailbox.unregister(uaid: uaid, channelID: channelID, now: gateway.time.now) })
+        { connection, _ in
             connection.send(.unregister(channelID: channelID, status: 200))
         }
     }
@@ -106,7 +119,9 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         let versions = acks.map(\.version)
         let gateway = gateway
         gateway.counters.add("gateway_acks_total", versions.count)
-        run({ try await gateway.mailbox.acknowledge(uaid: uaid, versions: versions) }) { connection, _ in connection.mailArrived() }
+        run({ try await gateway.mailbox.acknowledge(uaid: uaid, versions: versions) }) { connection, _ in
+            connection.mailArrived()
+        }
     }
 
     /// There may be unread mail.
@@ -124,8 +139,11 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         hasNews = false
         let gateway = gateway
         let after = lastSequence
-        run({ try await gateway.mailbox.pending(uaid: uaid, after: after, countMax: room, now: gateway.time.now) }) {
-            connection, messages in
+        run({
+            try await gateway.mailbox.pending(uaid: uaid, after: after, countMax: room, now: gateway.time.now)
+        }) {
+            connection,
+            messages in
             connection.isReading = false
             for message in messages {
                 connection.lastSequence = message.sequence
@@ -156,7 +174,9 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     /// A newer connection of this device took over.
     func replaced() { close(.state("the device connected again")) }
 
-    func serverIsStopping() { close(LinkViolation(closeCode: 1001, name: "", detail: "the gateway is stopping")) }
+    func serverIsStopping() {
+        close(LinkViolation(closeCode: 1001, name: "", detail: "the gateway is stopping"))
+    }
 
     private func close(_ violation: LinkViolation) {
         guard !isClosed else { return }
@@ -186,7 +206,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
 
     /// Runs work off the loop and goes on with its result here; a failure closes the connection.
     private func run<Value: Sendable>(
-        _ work: @escaping @Sendable () async throws -> Value, then: @escaping @Sendable (DeviceConnection, Value) -> Void
+        _ work: @escaping @Sendable () async throws -> Value,
+        then: @escaping @Sendable (DeviceConnection, Value) -> Void
     ) {
         // Nobody waits: the result goes to the connection, if it is still there.
         Task.immediate(executorPreference: loop) { [weak self, loop] in

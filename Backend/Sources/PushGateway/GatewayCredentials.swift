@@ -36,16 +36,24 @@ package struct GatewayCredentials: Sendable {
             apns: APNs(keyID: identifier(10), teamID: identifier(10), key: try .generate(.es256)),
             fcm: FCM(
                 projectID: "tidings-" + identifier(6).lowercased(),
-                clientEmail: "push@tidings.invalid", privateKeyID: Hex.encode(Digests.random(20)), key: try .generate(.rs256)),
-            wns: WNS(packageSID: "ms-app://s-1-15-2-\(Hex.encode(Digests.random(8)))", secretKey: Base64.encodeURL(Digests.random(24))),
-            tokenKey: Digests.random(32))
+                clientEmail: "push@tidings.invalid",
+                privateKeyID: Hex.encode(Digests.random(20)),
+                key: try .generate(.rs256)
+            ),
+            wns: WNS(
+                packageSID: "ms-app://s-1-15-2-\(Hex.encode(Digests.random(8)))",
+                secretKey: Base64.encodeURL(Digests.random(24))
+            ),
+            tokenKey: Digests.random(32)
+        )
     }
 
     /// The form that is kept on disk.
     package func json() throws(CredentialError) -> JSONValue {
         .object([
             "apns": .object([
-                "keyId": .string(apns.keyID), "teamId": .string(apns.teamID), "privateKey": .string(try apns.key.privateKeyPEM()),
+                "keyId": .string(apns.keyID), "teamId": .string(apns.teamID),
+                "privateKey": .string(try apns.key.privateKeyPEM()),
             ]),
             "fcm": .object([
                 "projectId": .string(fcm.projectID), "clientEmail": .string(fcm.clientEmail),
@@ -70,7 +78,9 @@ package struct GatewayCredentials: Sendable {
         self.init(
             apns: APNs(keyID: apnsKeyID, teamID: teamID, key: apnsKey),
             fcm: FCM(projectID: projectID, clientEmail: email, privateKeyID: fcmKeyID, key: fcmKey),
-            wns: WNS(packageSID: sid, secretKey: secret), tokenKey: tokenKey)
+            wns: WNS(packageSID: sid, secretKey: secret),
+            tokenKey: tokenKey
+        )
     }
 
     private init(apns: APNs, fcm: FCM, wns: WNS, tokenKey: [UInt8]) {
@@ -83,8 +93,10 @@ package struct GatewayCredentials: Sendable {
     /// The file that FCM libraries take, pointing at the gateway at `origin`.
     package func serviceAccount(origin: String) throws(CredentialError) -> [UInt8] {
         JSONValue.object([
-            "type": "service_account", "project_id": .string(fcm.projectID), "private_key_id": .string(fcm.privateKeyID),
-            "private_key": .string(try fcm.key.privateKeyPEM()), "client_email": .string(fcm.clientEmail), "client_id": "0",
+            "type": "service_account", "project_id": .string(fcm.projectID),
+            "private_key_id": .string(fcm.privateKeyID),
+            "private_key": .string(try fcm.key.privateKeyPEM()), "client_email": .string(fcm.clientEmail),
+            "client_id": "0",
             "token_uri": .string(origin + "/token"),
         ]).serialized()
     }

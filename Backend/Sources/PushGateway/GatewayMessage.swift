@@ -14,8 +14,12 @@ package struct GatewayMessage: Sendable, Equatable {
     package var deliveryID: String?
 
     package init(
-        handle: PlatformHandle, data: [UInt8], headers: [String: String] = [:], expires: Timestamp?,
-        collapseKey: String? = nil, deliveryID: String? = nil
+        handle: PlatformHandle,
+        data: [UInt8],
+        headers: [String: String] = [:],
+        expires: Timestamp?,
+        collapseKey: String? = nil,
+        deliveryID: String? = nil
     ) {
         self.handle = handle
         self.data = data

@@ -18,7 +18,11 @@ package struct Posted: Sendable {
 package protocol Mailbox: Sendable {
     /// The handle of a channel; the same one when it was asked for before.
     func register(
-        uaid: String, channelID: String, platform: Platform, handle: PlatformHandle, now: Timestamp
+        uaid: String,
+        channelID: String,
+        platform: Platform,
+        handle: PlatformHandle,
+        now: Timestamp
     ) async throws -> PlatformHandle
     func unregister(uaid: String, channelID: String, now: Timestamp) async throws
     /// True when the device registered a handle before.

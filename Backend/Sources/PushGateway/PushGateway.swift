@@ -21,8 +21,12 @@ package final class PushGateway: Sendable {
     private let wns: WNSDoor
 
     package init(
-        mailbox: any Mailbox, credentials: GatewayCredentials, origin: @escaping @Sendable () -> String,
-        time: any TimeSource, log: Log, counters: Counters
+        mailbox: any Mailbox,
+        credentials: GatewayCredentials,
+        origin: @escaping @Sendable () -> String,
+        time: any TimeSource,
+        log: Log,
+        counters: Counters
     ) {
         self.mailbox = mailbox
         self.credentials = credentials
@@ -44,15 +48,23 @@ package final class PushGateway: Sendable {
         if segments.isEmpty {
             if WebSocketHandshake.isRequested(request.head) { return acceptDevice(request) }
             return HTTPResponse(
-                200, ["Content-Type": "text/plain; charset=utf-8"],
-                text: "Tidings push gateway. Devices connect here by WebSocket (autopush); providers send to /3/device/{token} "
-                    + "(APNs), /v1/projects/{project}/messages:send (FCM) and /wns/ (WNS).\n")
+                200,
+                ["Content-Type": "text/plain; charset=utf-8"],
+                text:
+                    "Tidings push gateway. Devices connect here by WebSocket (autopush); providers send to /3/device/{token} "
+                    + "(APNs), /v1/projects/{project}/messages:send (FCM) and /wns/ (WNS).\n"
+            )
         }
         switch segments[0] {
         case "3": return await apns.respond(to: request, post: post)
         case "token", "v1": return await fcm.respond(to: request, post: post)
         case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
-        default: return HTTPResponse(404, ["Content-Type": "text/plain; charset=utf-8"], text: "There is nothing here.\n")
+        default:
+            return HTTPResponse(
+                404,
+                ["Content-Type": "text/plain; charset=utf-8"],
+                text: "There is nothing here.\n"
+            )
         }
     }
 
@@ -62,7 +74,8 @@ package final class PushGateway: Sendable {
             to: request.head,
             WebSocketAcceptance(subprotocol: offers ? "push-notification" : nil) { channel in
                 DeviceConnection(channel, gateway: self)
-            })
+            }
+        )
     }
 
     /// Takes a message: it is on disk, or with its connected device, when this returns.
@@ -79,8 +92,13 @@ package final class PushGateway: Sendable {
             router.deliverNow(
                 uaid,
                 DeviceNotification(
-                    channelID: channelID, version: version, platform: message.handle.platform, headers: message.headers,
-                    data: message.data))
+                    channelID: channelID,
+                    version: version,
+                    platform: message.handle.platform,
+                    headers: message.headers,
+                    data: message.data
+                )
+            )
         else {
             counters.add("gateway_messages_dropped_total")
             return .dropped
@@ -110,7 +128,8 @@ package final class PushGateway: Sendable {
         let text: String
         switch platform {
         case .apns: text = Hex.encode(Digests.random(32)).uppercased()
-        case .gcm, .fcmV1: text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
+        case .gcm, .fcmV1:
+            text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
         case .wns: text = "/wns/?token=" + PercentEncoding.encode(Base64.encode(Digests.random(48)))
         case .mpns: return nil
         }

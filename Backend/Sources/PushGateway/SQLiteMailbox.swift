@@ -19,20 +19,36 @@ package final class SQLiteMailbox: Mailbox {
     package func close() { database.close() }
 
     package func register(
-        uaid: String, channelID: String, platform: Platform, handle: PlatformHandle, now: Timestamp
+        uaid: String,
+        channelID: String,
+        platform: Platform,
+        handle: PlatformHandle,
+        now: Timestamp
     ) async throws -> PlatformHandle {
         try await database.write { connection in
             let known = try connection.row(
-                "SELECT platform, handle FROM channel WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL", .text(uaid), .text(channelID)
+                "SELECT platform, handle FROM channel WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
+                .text(uaid),
+                .text(channelID)
             ) { (row) throws(SQLiteError) in (row.text(0), row.text(1)) }
-            if let known, known.0 == platform.rawValue { return PlatformHandle(unchecked: known.1, platform: platform) }
+            if let known, known.0 == platform.rawValue {
+                return PlatformHandle(unchecked: known.1, platform: platform)
+            }
             // Another platform on the same channel: the old handle is given back.
             try connection.run(
-                "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL", .text(uaid),
-                .text(channelID), .integer(now.milliseconds))
+                "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
+                .text(uaid),
+                .text(channelID),
+                .integer(now.milliseconds)
+            )
             try connection.run(
                 "INSERT INTO channel (platform, handle, uaid, channel_id, created) VALUES (?1, ?2, ?3, ?4, ?5)",
-                .text(platform.rawValue), .text(handle.text), .text(uaid), .text(channelID), .integer(now.milliseconds))
+                .text(platform.rawValue),
+                .text(handle.text),
+                .text(uaid),
+                .text(channelID),
+                .integer(now.milliseconds)
+            )
             return handle
         }
     }
@@ -40,15 +56,24 @@ package final class SQLiteMailbox: Mailbox {
     package func unregister(uaid: String, channelID: String, now: Timestamp) async throws {
         try await database.write { connection in
             try connection.run(
-                "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL", .text(uaid),
-                .text(channelID), .integer(now.milliseconds))
-            try connection.run("DELETE FROM message WHERE uaid = ?1 AND channel_id = ?2", .text(uaid), .text(channelID))
+                "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
+                .text(uaid),
+                .text(channelID),
+                .integer(now.milliseconds)
+            )
+            try connection.run(
+                "DELETE FROM message WHERE uaid = ?1 AND channel_id = ?2",
+                .text(uaid),
+                .text(channelID)
+            )
         }
     }
 
     package func isKnown(uaid: String) async throws -> Bool {
         try await database.read { connection in
-            try connection.row("SELECT 1 FROM channel WHERE uaid = ?1 LIMIT 1", .text(uaid)) { (row) throws(SQLiteError) in true } ?? false
+            try connection.row("SELECT 1 FROM channel WHERE uaid = ?1 LIMIT 1", .text(uaid)) {
+                (row) throws(SQLiteError) in true
+            } ?? false
         }
     }
 
@@ -66,15 +91,23 @@ package final class SQLiteMailbox: Mailbox {
                 if let id = message.deliveryID {
                     try connection.run(
                         "INSERT OR IGNORE INTO delivery (handle, id, body_hash, forget) VALUES (?1, ?2, ?3, ?4)",
-                        .text(message.handle.text), .text(id), .blob(bodyHash),
-                        .integer((now + Self.deliveryMemory).milliseconds))
+                        .text(message.handle.text),
+                        .text(id),
+                        .blob(bodyHash),
+                        .integer((now + Self.deliveryMemory).milliseconds)
+                    )
                     if connection.changedRowCount == 0 { return Posted(result: .repeated) }
                 }
-                guard let expires = message.expires else { return Posted(result: .accepted(messageID: version), uaid: uaid) }
+                guard let expires = message.expires else {
+                    return Posted(result: .accepted(messageID: version), uaid: uaid)
+                }
                 if let key = message.collapseKey {
                     try connection.run(
-                        "DELETE FROM message WHERE uaid = ?1 AND channel_id = ?2 AND collapse_key = ?3", .text(uaid), .text(channelID),
-                        .text(key))
+                        "DELETE FROM message WHERE uaid = ?1 AND channel_id = ?2 AND collapse_key = ?3",
+                        .text(uaid),
+                        .text(channelID),
+                        .text(key)
+                    )
                 }
                 let count = try connection.row("SELECT COUNT(*) FROM message WHERE uaid = ?1", .text(uaid)) {
                     (row) throws(SQLiteError) in row.integer(0)
@@ -83,32 +116,56 @@ package final class SQLiteMailbox: Mailbox {
                     if let id = message.deliveryID {
                         // Refused: the provider's next try is no repeat.
                         try connection.run(
-                            "DELETE FROM delivery WHERE handle = ?1 AND id = ?2 AND body_hash = ?3", .text(message.handle.text),
-                            .text(id), .blob(bodyHash))
+                            "DELETE FROM delivery WHERE handle = ?1 AND id = ?2 AND body_hash = ?3",
+                            .text(message.handle.text),
+                            .text(id),
+                            .blob(bodyHash)
+                        )
                     }
                     return Posted(result: .full)
                 }
                 let notification = DeviceNotification(
-                    channelID: channelID, version: version, platform: message.handle.platform, headers: message.headers,
-                    data: message.data)
+                    channelID: channelID,
+                    version: version,
+                    platform: message.handle.platform,
+                    headers: message.headers,
+                    data: message.data
+                )
                 try connection.run(
                     """
                     INSERT INTO message (uaid, channel_id, version, collapse_key, expires, frame) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                    """, .text(uaid), .text(channelID), .text(version), .optional(message.collapseKey),
-                    .integer(expires.milliseconds), .text(GatewayFrame.notification(notification).text))
+                    """,
+                    .text(uaid),
+                    .text(channelID),
+                    .text(version),
+                    .optional(message.collapseKey),
+                    .integer(expires.milliseconds),
+                    .text(GatewayFrame.notification(notification).text)
+                )
                 return Posted(result: .accepted(messageID: version), uaid: uaid)
             }
         }
     }
 
-    package func pending(uaid: String, after: Int64, countMax: Int, now: Timestamp) async throws -> [StoredMessage] {
+    package func pending(
+        uaid: String,
+        after: Int64,
+        countMax: Int,
+        now: Timestamp
+    ) async throws -> [StoredMessage] {
         try await database.read { connection in
             try connection.rows(
                 "SELECT sequence, frame FROM message WHERE uaid = ?1 AND sequence > ?2 AND expires > ?3 ORDER BY sequence LIMIT ?4",
-                .text(uaid), .integer(after), .integer(now.milliseconds), .integer(countMax)
+                .text(uaid),
+                .integer(after),
+                .integer(now.milliseconds),
+                .integer(countMax)
             ) { (row) throws(SQLiteError) in
                 guard case .notification(let notification)? = try? GatewayFrame(parsing: row.text(1)) else {
-                    throw SQLiteError(code: 11, message: "message \(row.integer(0)) has a frame that this program cannot read")
+                    throw SQLiteError(
+                        code: 11,
+                        message: "message \(row.integer(0)) has a frame that this program cannot read"
+                    )
                 }
                 return StoredMessage(sequence: row.integer(0), notification: notification)
             }
@@ -118,7 +175,11 @@ package final class SQLiteMailbox: Mailbox {
     package func acknowledge(uaid: String, versions: [String]) async throws {
         try await database.write { connection in
             for version in versions {
-                try connection.run("DELETE FROM message WHERE uaid = ?1 AND version = ?2", .text(uaid), .text(version))
+                try connection.run(
+                    "DELETE FROM message WHERE uaid = ?1 AND version = ?2",
+                    .text(uaid),
+                    .text(version)
+                )
             }
         }
     }
@@ -135,7 +196,11 @@ package final class SQLiteMailbox: Mailbox {
 extension Connection {
     fileprivate func owner(_ handle: PlatformHandle) throws(SQLiteError) -> HandleOwner? {
         // Tokens compare without case (APNs); they are stored as `PlatformHandle` has them.
-        try row("SELECT uaid, channel_id, removed FROM channel WHERE platform = ?1 AND handle = ?2", .text(handle.platform.rawValue), .text(handle.text)) {
+        try row(
+            "SELECT uaid, channel_id, removed FROM channel WHERE platform = ?1 AND handle = ?2",
+            .text(handle.platform.rawValue),
+            .text(handle.text)
+        ) {
             (row) throws(SQLiteError) in
             row.isNull(2)
                 ? HandleOwner.live(uaid: row.text(0), channelID: row.text(1))

@@ -15,6 +15,8 @@ final class RoaringAudience: Audience, @unchecked Sendable {
 
     deinit { roaring_bitmap_free(bitmap) }
 
+    func contains(_ number: UInt32) -> Bool { roaring_bitmap_contains(bitmap, number) }
+
     func numbers(after: UInt32?, countMax: Int) -> [UInt32] {
         if after == .max { return [] }
         guard let iterator = roaring_create_iterator(bitmap) else { return [] }
@@ -30,7 +32,9 @@ final class RoaringAudience: Audience, @unchecked Sendable {
         let count = roaring_bitmap_portable_size_in_bytes(bitmap)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
             guard let base = buffer.baseAddress else { return }
-            written = base.withMemoryRebound(to: CChar.self, capacity: count) { roaring_bitmap_portable_serialize(bitmap, $0) }
+            written = base.withMemoryRebound(to: CChar.self, capacity: count) {
+                roaring_bitmap_portable_serialize(bitmap, $0)
+            }
         }
     }
 
@@ -38,7 +42,9 @@ final class RoaringAudience: Audience, @unchecked Sendable {
     static func restore(_ bytes: [UInt8], change: Int64) -> RoaringAudience? {
         let bitmap = bytes.withUnsafeBytes { buffer in
             roaring_bitmap_portable_deserialize_safe(
-                buffer.baseAddress?.assumingMemoryBound(to: CChar.self), buffer.count)
+                buffer.baseAddress?.assumingMemoryBound(to: CChar.self),
+                buffer.count
+            )
         }
         guard let bitmap else { return nil }
         return RoaringAudience(Bitmap(owning: bitmap), change: change)

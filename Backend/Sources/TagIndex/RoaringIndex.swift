@@ -43,7 +43,9 @@ package final class RoaringIndex: AudienceIndex, Sendable {
 
     package func resolve(_ kind: IndexEntry.Kind, _ expression: TagExpression?) -> any Audience {
         state.withLock { state in
-            guard let universe = state.kinds[kind] else { return RoaringAudience(Bitmap(), change: state.change) }
+            guard let universe = state.kinds[kind] else {
+                return RoaringAudience(Bitmap(), change: state.change)
+            }
             guard let expression else { return RoaringAudience(universe.bitmap.copy(), change: state.change) }
             let result = Self.evaluate(expression, universe.bitmap, state.table, isUpper: true)
             return RoaringAudience(result, change: state.change)
@@ -57,7 +59,10 @@ package final class RoaringIndex: AudienceIndex, Sendable {
     /// The numbers in `universe` that match: with `isUpper` at least those, else at most those. The two differ only
     /// where fingerprints collide; `!` turns one into the other.
     private static func evaluate(
-        _ expression: TagExpression, _ universe: borrowing Bitmap, _ table: borrowing PostingTable, isUpper: Bool
+        _ expression: TagExpression,
+        _ universe: borrowing Bitmap,
+        _ table: borrowing PostingTable,
+        isUpper: Bool
     ) -> Bitmap {
         switch expression {
         case .tag(let tag):

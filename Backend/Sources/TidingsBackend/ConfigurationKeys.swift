@@ -33,7 +33,9 @@ package enum ConfigurationKeys {
     }
 
     package static let all: [Key] = [
-        Key(path: "services", help: "what runs here: backend,hub,gateway") { configuration, text throws(ConfigurationError) in
+        Key(path: "services", help: "what runs here: backend,hub,gateway") {
+            configuration,
+            text throws(ConfigurationError) in
             var services = Set<ServerConfiguration.Service>()
             for name in text.split(separator: ",") {
                 guard let service = ServerConfiguration.Service(rawValue: String(name)) else {
@@ -45,45 +47,72 @@ package enum ConfigurationKeys {
             configuration.services = services
         },
         Key(path: "state", help: "the folder that holds everything") { $0.statePath = $1 },
-        Key(path: "dev", help: "set up everything for this machine", isSwitch: true) { configuration, text throws(ConfigurationError) in
+        Key(path: "dev", help: "set up everything for this machine", isSwitch: true) {
+            configuration,
+            text throws(ConfigurationError) in
             configuration.isDevelopment = try truth(text, "dev")
         },
-        Key(path: "allowPlainHTTP", help: "plain HTTP off loopback (behind a TLS terminator)", isSwitch: true) {
-            configuration, text throws(ConfigurationError) in configuration.allowsPlainHTTP = try truth(text, "allowPlainHTTP")
+        Key(path: "allowPlainHTTP", help: "plain HTTP off loopback (behind a TLS terminator)", isSwitch: true)
+        {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.allowsPlainHTTP = try truth(text, "allowPlainHTTP")
         },
         Key(path: "tls.certificate", help: "PEM chain, leaf first") { $0.certificateFile = $1 },
         Key(path: "tls.key", help: "PEM private key") { $0.privateKeyFile = $1 },
-        Key(path: "backend.address", help: "host:port of the app back end") { configuration, text throws(ConfigurationError) in
+        Key(path: "backend.address", help: "host:port of the app back end") {
+            configuration,
+            text throws(ConfigurationError) in
             configuration.backendAddress = try .init(text, key: "backend.address")
         },
         Key(path: "backend.hub", help: "connection string of the hub that it uses") { $0.backendHub = $1 },
         Key(path: "backend.hubName", help: "name of that hub") { $0.backendHubName = $1 },
-        Key(path: "backend.authorityFile", help: "certificate authority of that hub") { $0.backendAuthorityFile = $1 },
+        Key(path: "backend.authorityFile", help: "certificate authority of that hub") {
+            $0.backendAuthorityFile = $1
+        },
         Key(path: "backend.sample", help: "what an empty POST /api/notifications sends: secure or rich") {
-            configuration, text throws(ConfigurationError) in
+            configuration,
+            text throws(ConfigurationError) in
             guard let sample = BackendConfiguration.Sample(rawValue: text) else {
                 throw ConfigurationError("backend.sample '\(text)' is neither secure nor rich")
             }
             configuration.sample = sample
         },
-        Key(path: "backend.samplePicture", help: "the picture of the rich sample") { $0.samplePictureFile = $1 },
-        Key(path: "backend.compatibility", help: "403 for wrong credentials, as in the tutorials (true), or 401 (false)") {
-            configuration, text throws(ConfigurationError) in configuration.isCompatibilityMode = try truth(text, "backend.compatibility")
+        Key(path: "backend.samplePicture", help: "the picture of the rich sample") {
+            $0.samplePictureFile = $1
         },
-        Key(path: "backend.uploadByteCountMax", help: "largest upload in bytes") { configuration, text throws(ConfigurationError) in
-            guard let count = Int(text), count > 0 else { throw ConfigurationError("backend.uploadByteCountMax '\(text)' is not a number from 1") }
+        Key(
+            path: "backend.compatibility",
+            help: "403 for wrong credentials, as in the tutorials (true), or 401 (false)"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.isCompatibilityMode = try truth(text, "backend.compatibility")
+        },
+        Key(path: "backend.uploadByteCountMax", help: "largest upload in bytes") {
+            configuration,
+            text throws(ConfigurationError) in
+            guard let count = Int(text), count > 0 else {
+                throw ConfigurationError("backend.uploadByteCountMax '\(text)' is not a number from 1")
+            }
             configuration.uploadByteCountMax = count
         },
-        Key(path: "hub.address", help: "host:port of the hub") { configuration, text throws(ConfigurationError) in
+        Key(path: "hub.address", help: "host:port of the hub") {
+            configuration,
+            text throws(ConfigurationError) in
             configuration.hubAddress = try .init(text, key: "hub.address")
         },
         Key(path: "hub.hosts", help: "names under which clients reach the hub, comma-separated") {
             $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
         },
-        Key(path: "gateway.address", help: "host:port of the gateway") { configuration, text throws(ConfigurationError) in
+        Key(path: "gateway.address", help: "host:port of the gateway") {
+            configuration,
+            text throws(ConfigurationError) in
             configuration.gatewayAddress = try .init(text, key: "gateway.address")
         },
-        Key(path: "gateway.publicURL", help: "how providers and devices reach the gateway") { $0.gatewayURL = $1 },
+        Key(path: "gateway.publicURL", help: "how providers and devices reach the gateway") {
+            $0.gatewayURL = $1
+        },
     ]
 
     private static func truth(_ text: String, _ key: String) throws(ConfigurationError) -> Bool {
@@ -95,17 +124,24 @@ package enum ConfigurationKeys {
     }
 
     /// Applies a configuration file. An unknown key is an error that names it.
-    package static func apply(file bytes: [UInt8], to configuration: inout ServerConfiguration) throws(ConfigurationError) {
+    package static func apply(
+        file bytes: [UInt8],
+        to configuration: inout ServerConfiguration
+    ) throws(ConfigurationError) {
         let json: JSONValue
         do throws(JSONError) { json = try JSONValue(parsing: bytes) } catch {
             throw ConfigurationError("The configuration file is not JSON: \(error)")
         }
-        guard case .object(let object) = json else { throw ConfigurationError("The configuration file must hold a JSON object") }
+        guard case .object(let object) = json else {
+            throw ConfigurationError("The configuration file must hold a JSON object")
+        }
         try apply(object, prefix: "", to: &configuration)
     }
 
     private static func apply(
-        _ object: JSONObject, prefix: String, to configuration: inout ServerConfiguration
+        _ object: JSONObject,
+        prefix: String,
+        to configuration: inout ServerConfiguration
     ) throws(ConfigurationError) {
         for member in object.members {
             let path = prefix + member.name
@@ -115,7 +151,9 @@ package enum ConfigurationKeys {
             }
             if let key = all.first(where: { $0.path == path }) {
                 try key.set(&configuration, try scalar(member.value, path))
-            } else if case .object(let inner) = member.value, all.contains(where: { $0.path.hasPrefix(path + ".") }) {
+            } else if case .object(let inner) = member.value,
+                all.contains(where: { $0.path.hasPrefix(path + ".") })
+            {
                 try apply(inner, prefix: path + ".", to: &configuration)
             } else {
                 let known = (all.map(\.path) + ["hub.hubs"]).joined(separator: ", ")
@@ -132,15 +170,23 @@ package enum ConfigurationKeys {
             var texts: [String] = []
             for value in values { texts.append(try scalar(value, path)) }
             return texts.joined(separator: ",")
-        case .null, .object: throw ConfigurationError("The configuration key '\(path)' must be a text, a number, a truth value or a list of texts")
+        case .null, .object:
+            throw ConfigurationError(
+                "The configuration key '\(path)' must be a text, a number, a truth value or a list of texts"
+            )
         }
     }
 
-    private static func hubs(_ value: JSONValue) throws(ConfigurationError) -> [ServerConfiguration.HubSettings] {
-        guard case .array(let values) = value else { throw ConfigurationError("hub.hubs must be a list of objects") }
+    private static func hubs(
+        _ value: JSONValue
+    ) throws(ConfigurationError) -> [ServerConfiguration.HubSettings] {
+        guard case .array(let values) = value else {
+            throw ConfigurationError("hub.hubs must be a list of objects")
+        }
         var hubs: [ServerConfiguration.HubSettings] = []
         for value in values {
-            guard case .object(let object) = value, let name = object["name"]?.stringValue, !name.isEmpty else {
+            guard case .object(let object) = value, let name = object["name"]?.stringValue, !name.isEmpty
+            else {
                 throw ConfigurationError("each of hub.hubs must be an object with a 'name'")
             }
             var hub = ServerConfiguration.HubSettings(name: name)
@@ -152,7 +198,10 @@ package enum ConfigurationKeys {
                 case "apns": hub.apns = credentials
                 case "fcmV1": hub.fcmV1 = credentials
                 case "wns": hub.wns = credentials
-                default: throw ConfigurationError("hub.hubs '\(name)': the key '\(member.name)' is not known. Known are apns, fcmV1, wns")
+                default:
+                    throw ConfigurationError(
+                        "hub.hubs '\(name)': the key '\(member.name)' is not known. Known are apns, fcmV1, wns"
+                    )
                 }
             }
             hubs.append(hub)
@@ -162,7 +211,8 @@ package enum ConfigurationKeys {
 
     /// Applies the environment, then the flags, which win. Returns what is neither.
     package static func apply(
-        arguments: [String], to configuration: inout ServerConfiguration
+        arguments: [String],
+        to configuration: inout ServerConfiguration
     ) throws(ConfigurationError) -> [String] {
         for key in all {
             if let text = environment(key.variable) { try key.set(&configuration, text) }

@@ -10,20 +10,37 @@ struct DispatchLog: DispatchObserver {
     func sendEnded(hub: String, _ id: NotificationID, state: NotificationState, targets: Int) {
         counters.add("hub_sends_total{state=\"\(state.rawValue)\"}")
         log.info(
-            "send_ended", ["hub": .string(hub), "notification": .string(id.text), "state": .string(state.rawValue), "targets": .number(targets)])
+            "send_ended",
+            [
+                "hub": .string(hub), "notification": .string(id.text), "state": .string(state.rawValue),
+                "targets": .number(targets),
+            ]
+        )
     }
 
-    func targetFailed(hub: String, _ id: NotificationID, _ handle: PlatformHandle, outcome: Outcome, reason: String) {
+    func targetFailed(
+        hub: String,
+        _ id: NotificationID,
+        _ handle: PlatformHandle,
+        outcome: Outcome,
+        reason: String
+    ) {
         counters.add("hub_target_failures_total{outcome=\"\(outcome.rawValue)\"}")
         log.warning(
             "target_failed",
             [
-                "hub": .string(hub), "notification": .string(id.text), "platform": .string(handle.platform.appName),
-                "handle": .string(handle.masked), "outcome": .string(outcome.rawValue), "reason": .string(reason),
-            ])
+                "hub": .string(hub), "notification": .string(id.text),
+                "platform": .string(handle.platform.appName),
+                "handle": .string(handle.masked), "outcome": .string(outcome.rawValue),
+                "reason": .string(reason),
+            ]
+        )
     }
 
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {
-        log.error("dispatch_failed", ["hub": .string(hub), "notification": .string(id.text), "reason": .string(reason)])
+        log.error(
+            "dispatch_failed",
+            ["hub": .string(hub), "notification": .string(id.text), "reason": .string(reason)]
+        )
     }
 }

@@ -13,13 +13,21 @@ struct HubKeys {
     init(path: String) throws {
         self.path = path
         guard let bytes = try Files.read(path) else { return }
-        guard case .object(let object) = try JSONValue(parsing: bytes) else { throw ConfigurationError("\(path) is damaged") }
+        guard case .object(let object) = try JSONValue(parsing: bytes) else {
+            throw ConfigurationError("\(path) is damaged")
+        }
         for member in object.members {
             policies[member.name] = (member.value.arrayValue ?? []).compactMap { value in
                 guard let name = value["name"]?.stringValue, let primary = value["primaryKey"]?.stringValue,
-                    let secondary = value["secondaryKey"]?.stringValue, let rights = value["rights"]?.integerValue
+                    let secondary = value["secondaryKey"]?.stringValue,
+                    let rights = value["rights"]?.integerValue
                 else { return nil }
-                return AccessPolicy(name: name, primaryKey: primary, secondaryKey: secondary, rights: AccessRights(rawValue: rights))
+                return AccessPolicy(
+                    name: name,
+                    primaryKey: primary,
+                    secondaryKey: secondary,
+                    rights: AccessRights(rawValue: rights)
+                )
             }
         }
     }
@@ -31,9 +39,18 @@ struct HubKeys {
     mutating func policies(for hub: String) throws -> [AccessPolicy] {
         if let known = policies[hub], !known.isEmpty { return known }
         let made = [
-            AccessPolicy(name: AccessPolicy.listenName, primaryKey: Self.newKey(), secondaryKey: Self.newKey(), rights: .listen),
             AccessPolicy(
-                name: AccessPolicy.fullName, primaryKey: Self.newKey(), secondaryKey: Self.newKey(), rights: [.listen, .manage, .send]),
+                name: AccessPolicy.listenName,
+                primaryKey: Self.newKey(),
+                secondaryKey: Self.newKey(),
+                rights: .listen
+            ),
+            AccessPolicy(
+                name: AccessPolicy.fullName,
+                primaryKey: Self.newKey(),
+                secondaryKey: Self.newKey(),
+                rights: [.listen, .manage, .send]
+            ),
         ]
         policies[hub] = made
         try save()
@@ -48,10 +65,12 @@ struct HubKeys {
             object[hub] = .array(
                 policies.map {
                     .object([
-                        "name": .string($0.name), "primaryKey": .string($0.primaryKey), "secondaryKey": .string($0.secondaryKey),
+                        "name": .string($0.name), "primaryKey": .string($0.primaryKey),
+                        "secondaryKey": .string($0.secondaryKey),
                         "rights": .number($0.rights.rawValue),
                     ])
-                })
+                }
+            )
         }
         try Files.replace(path, with: JSONValue.object(object).serialized())
     }

@@ -22,16 +22,28 @@ enum OperatorCommands {
         guard var text = options["connection"] ?? environment("TIDINGS_CONNECTION") else {
             throw ConfigurationError("--connection is missing: the connection string of the hub")
         }
-        if !text.contains("="), let bytes = try Files.read(text) { text = ASCII.trimmed(String(decoding: bytes, as: UTF8.self)) }
+        if !text.contains("="), let bytes = try Files.read(text) {
+            text = ASCII.trimmed(String(decoding: bytes, as: UTF8.self))
+        }
         let connection = try HubConnectionString(parsing: text)
         var trust = OutboundTrust()
-        if let file = options["ca"] ?? environment("TIDINGS_CA") { trust.authorityFiles[connection.endpoint.origin] = file }
+        if let file = options["ca"] ?? environment("TIDINGS_CA") {
+            trust.authorityFiles[connection.endpoint.origin] = file
+        }
         return HubClient(
-            connection, hub: options["hub"] ?? environment("TIDINGS_HUB") ?? TidingsServer.developmentHub, client: HTTPClient(trust: trust),
-            time: SystemTimeSource())
+            connection,
+            hub: options["hub"] ?? environment("TIDINGS_HUB") ?? TidingsServer.developmentHub,
+            client: HTTPClient(trust: trust),
+            time: SystemTimeSource()
+        )
     }
 
-    private static func attempt(_ usage: String, _ arguments: [String], known: [String], _ body: (OptionReader) async throws -> ExitCode) async -> ExitCode {
+    private static func attempt(
+        _ usage: String,
+        _ arguments: [String],
+        known: [String],
+        _ body: (OptionReader) async throws -> ExitCode
+    ) async -> ExitCode {
         do {
             let options = try OptionReader(arguments, known: common + known)
             if options.has("help") {
@@ -47,7 +59,8 @@ enum OperatorCommands {
             return .usage
         } catch let error as HubError {
             Console.error("tidings: \(error.httpStatus) \(error.message)")
-            return error.code == .unavailable ? .unavailable : error.code == .unauthorized ? .noPermission : .failure
+            return error.code == .unavailable
+                ? .unavailable : error.code == .unauthorized ? .noPermission : .failure
         } catch {
             Console.error("tidings: \(error)")
             return .failure
@@ -68,18 +81,28 @@ enum OperatorCommands {
         """
 
     static func send(_ arguments: [String]) async -> ExitCode {
-        await attempt(sendUsage, arguments, known: ["tag", "template", "native", "header", "news!", "wait!"]) { options in
+        await attempt(sendUsage, arguments, known: ["tag", "template", "native", "header", "news!", "wait!"])
+        { options in
             let client = try client(options)
             let headers = try (options.values["header"] ?? []).map { text in
                 let parts = text.split(separator: ":", maxSplits: 1)
-                guard parts.count == 2 else { throw ConfigurationError("--header '\(text)' is not of the form NAME:VALUE") }
+                guard parts.count == 2 else {
+                    throw ConfigurationError("--header '\(text)' is not of the form NAME:VALUE")
+                }
                 return RegistrationTemplate.Header(ASCII.trimmed(parts[0]), ASCII.trimmed(parts[1]))
             }
             var sends: [(tag: String, HubNotification)] = []
             if options.has("news") {
                 for category in NewsCategory.allCases {
-                    let values = JSONValue.object(["messageParam": .string("Breaking \(category.rawValue) News!")])
-                    sends.append((category.rawValue, .template(values.text, headers: headers + [.init("apns-push-type", "alert")])))
+                    let values = JSONValue.object([
+                        "messageParam": .string("Breaking \(category.rawValue) News!")
+                    ])
+                    sends.append(
+                        (
+                            category.rawValue,
+                            .template(values.text, headers: headers + [.init("apns-push-type", "alert")])
+                        )
+                    )
                 }
             } else {
                 let notification = try notification(options, headers)
@@ -93,31 +116,49 @@ enum OperatorCommands {
                     try await report(client, tag, id, options)
                 } catch let error as HubError {
                     isAllSent = false
-                    Console.error("tidings: \(tag.isEmpty ? "everyone" : tag): \(error.httpStatus) \(error.message)")
+                    Console.error(
+                        "tidings: \(tag.isEmpty ? "everyone" : tag): \(error.httpStatus) \(error.message)"
+                    )
                 }
             }
             return isAllSent ? .success : .failure
         }
     }
 
-    private static func notification(_ options: OptionReader, _ headers: [RegistrationTemplate.Header]) throws -> HubNotification {
+    private static func notification(
+        _ options: OptionReader,
+        _ headers: [RegistrationTemplate.Header]
+    ) throws -> HubNotification {
         if let name = options["native"] {
-            guard let platform = Platform(format: name) ?? Platform(appName: name), let payload = options.rest.first else {
-                throw ConfigurationError("--native needs apns, fcmv1, gcm or wns, and a payload as the argument")
+            guard let platform = Platform(format: name) ?? Platform(appName: name),
+                let payload = options.rest.first
+            else {
+                throw ConfigurationError(
+                    "--native needs apns, fcmv1, gcm or wns, and a payload as the argument"
+                )
             }
             return .native(platform, payload, headers: headers)
         }
-        guard let pairs = options.values["template"] else { throw ConfigurationError("--template NAME=VALUE or --native PLATFORM is missing") }
+        guard let pairs = options.values["template"] else {
+            throw ConfigurationError("--template NAME=VALUE or --native PLATFORM is missing")
+        }
         var object = JSONObject()
         for pair in pairs {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else { throw ConfigurationError("--template '\(pair)' is not of the form NAME=VALUE") }
+            guard parts.count == 2 else {
+                throw ConfigurationError("--template '\(pair)' is not of the form NAME=VALUE")
+            }
             object[String(parts[0])] = .string(String(parts[1]))
         }
         return .template(JSONValue.object(object).text, headers: headers)
     }
 
-    private static func report(_ client: HubClient, _ tag: String, _ id: NotificationID?, _ options: OptionReader) async throws {
+    private static func report(
+        _ client: HubClient,
+        _ tag: String,
+        _ id: NotificationID?,
+        _ options: OptionReader
+    ) async throws {
         var details: NotificationDetails?
         if options.has("wait"), let id { details = try await finalDetails(client, id) }
         if options.has("json") {
@@ -130,7 +171,10 @@ enum OperatorCommands {
         }
     }
 
-    private static func finalDetails(_ client: HubClient, _ id: NotificationID) async throws -> NotificationDetails {
+    private static func finalDetails(
+        _ client: HubClient,
+        _ id: NotificationID
+    ) async throws -> NotificationDetails {
         let time = SystemTimeSource()
         let deadline = time.now + .seconds(60)
         while true {
@@ -142,8 +186,12 @@ enum OperatorCommands {
     }
 
     private static func summary(_ details: NotificationDetails) -> String {
-        let counts = details.outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { platform, outcomes in
-            outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\(platform.appName) \($0.key.rawValue) \($0.value)" }
+        let counts = details.outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap {
+            platform,
+            outcomes in
+            outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.map {
+                "\(platform.appName) \($0.key.rawValue) \($0.value)"
+            }
         }
         return ([details.state.rawValue] + counts).joined(separator: ", ")
     }
@@ -152,17 +200,24 @@ enum OperatorCommands {
         var outcomes = JSONObject()
         for (platform, counts) in details.outcomes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             var object = JSONObject()
-            for (outcome, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) { object[outcome.rawValue] = .number(count) }
+            for (outcome, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                object[outcome.rawValue] = .number(count)
+            }
             outcomes[platform.appName] = .object(object)
         }
-        return .object(["state": .string(details.state.rawValue), "tags": .string(details.tags), "outcomes": .object(outcomes)])
+        return .object([
+            "state": .string(details.state.rawValue), "tags": .string(details.tags),
+            "outcomes": .object(outcomes),
+        ])
     }
 
     // MARK: outcomes, registrations
 
     static func outcomes(_ arguments: [String]) async -> ExitCode {
         await attempt("usage: tidings outcomes ID [options]\n", arguments, known: []) { options in
-            guard let text = options.rest.first, let id = NotificationID(text) else { throw ConfigurationError("the notification id is missing") }
+            guard let text = options.rest.first, let id = NotificationID(text) else {
+                throw ConfigurationError("the notification id is missing")
+            }
             let details = try await client(options).details(id)
             Console.print(options.has("json") ? json(details).text : summary(details))
             return .success
@@ -171,7 +226,9 @@ enum OperatorCommands {
 
     static func registrations(_ arguments: [String]) async -> ExitCode {
         await attempt(
-            "usage: tidings registrations [--tag TAG | --handle HANDLE] [--top N] [options]\n", arguments, known: ["tag", "handle", "top"]
+            "usage: tidings registrations [--tag TAG | --handle HANDLE] [--top N] [options]\n",
+            arguments,
+            known: ["tag", "handle", "top"]
         ) { options in
             let client = try client(options)
             let countMax = options["top"].flatMap { Int($0) } ?? 1000
@@ -189,14 +246,17 @@ enum OperatorCommands {
                     Console.print(
                         JSONValue.object([
                             "id": .string(registration.id.text), "etag": .number(registration.etag),
-                            "platform": .string(content.handle.platform.format), "handle": .string(content.handle.text),
+                            "platform": .string(content.handle.platform.format),
+                            "handle": .string(content.handle.text),
                             "tags": .array(content.tags.map { .string($0.text) }),
                             "template": content.template.map { .string($0.name ?? "") } ?? .null,
-                        ]).text)
+                        ]).text
+                    )
                 } else {
                     let kind = content.template.map { "template \($0.name ?? "")" } ?? "native"
                     Console.print(
-                        "\(registration.id)  \(content.handle.platform.format)  \(kind)  \(content.handle.masked)  \(content.tags.map(\.text).joined(separator: ","))")
+                        "\(registration.id)  \(content.handle.platform.format)  \(kind)  \(content.handle.masked)  \(content.tags.map(\.text).joined(separator: ","))"
+                    )
                 }
             }
             return .success
@@ -273,7 +333,9 @@ enum KeyCommand {
         do {
             let options = try OptionReader(arguments, known: ["state", "endpoint", "hub", "help!"])
             if options.has("help") {
-                Console.print("usage: tidings keys [--state DIR] [--endpoint URL] [--hub NAME]\n\nPrints each policy's connection string; keys are secrets.")
+                Console.print(
+                    "usage: tidings keys [--state DIR] [--endpoint URL] [--hub NAME]\n\nPrints each policy's connection string; keys are secrets."
+                )
                 return .success
             }
             let path = options["state"] ?? StateFolder.defaultPath("tidings")
@@ -281,13 +343,21 @@ enum KeyCommand {
                 throw ConfigurationError("--endpoint is not an http or https URL")
             }
             guard Files.exists(path + "/keys/hubs.json") else {
-                throw ConfigurationError("\(path)/keys/hubs.json does not exist: 'tidings serve' makes it at its first start")
+                throw ConfigurationError(
+                    "\(path)/keys/hubs.json does not exist: 'tidings serve' makes it at its first start"
+                )
             }
             var keys = try HubKeys(path: path + "/keys/hubs.json")
             for hub in options["hub"].map({ [$0] }) ?? keys.hubs {
-                guard keys.hubs.contains(hub) else { throw ConfigurationError("there is no hub '\(hub)' in \(path)") }
+                guard keys.hubs.contains(hub) else {
+                    throw ConfigurationError("there is no hub '\(hub)' in \(path)")
+                }
                 for policy in try keys.policies(for: hub) {
-                    let string = HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey)
+                    let string = HubConnectionString(
+                        endpoint: endpoint,
+                        keyName: policy.name,
+                        key: policy.primaryKey
+                    )
                     Console.print("\(hub)  \(policy.rights.text)\n  \(string.text)")
                 }
             }

@@ -32,49 +32,87 @@ struct SenderAssembly {
         var senders: [Platform: any PlatformSender] = [:]
         let client = HTTPClient(trust: trust())
         if let object = settings.apns {
-            let reader = SettingsReader(object, "hub '\(settings.name)', apns", known: ["endpoint", "keyId", "teamId", "bundleId", "keyFile"])
+            let reader = SettingsReader(
+                object,
+                "hub '\(settings.name)', apns",
+                known: ["endpoint", "keyId", "teamId", "bundleId", "keyFile"]
+            )
             try reader.check()
             let endpoint = try reader.url("endpoint", default: "https://api.push.apple.com")
             let apns = APNsSettings(
-                endpoint: endpoint, keyID: try reader.text("keyId"), teamID: try reader.text("teamId"), bundleID: try reader.text("bundleId"),
-                privateKey: String(decoding: try reader.file("keyFile"), as: UTF8.self))
+                endpoint: endpoint,
+                keyID: try reader.text("keyId"),
+                teamID: try reader.text("teamId"),
+                bundleID: try reader.text("bundleId"),
+                privateKey: String(decoding: try reader.file("keyFile"), as: UTF8.self)
+            )
             senders[.apns] = try APNsSender(apns, pool: try pool(endpoint), time: time)
         }
         if let object = settings.fcmV1 {
-            let reader = SettingsReader(object, "hub '\(settings.name)', fcmV1", known: ["endpoint", "serviceAccountFile"])
+            let reader = SettingsReader(
+                object,
+                "hub '\(settings.name)', fcmV1",
+                known: ["endpoint", "serviceAccountFile"]
+            )
             try reader.check()
             let endpoint = try reader.url("endpoint", default: "https://fcm.googleapis.com")
-            let fcm = try FCMv1Settings(serviceAccount: try reader.file("serviceAccountFile"), endpoint: endpoint)
+            let fcm = try FCMv1Settings(
+                serviceAccount: try reader.file("serviceAccountFile"),
+                endpoint: endpoint,
+                // Google would not know the header; a gateway of ours drops repeats by it.
+                sendsDeliveryID: endpoint.host != "fcm.googleapis.com"
+            )
             senders[.fcmV1] = FCMv1Sender(fcm, pool: try pool(endpoint), client: client, time: time)
         }
         if let object = settings.wns {
             let reader = SettingsReader(
-                object, "hub '\(settings.name)', wns", known: ["packageSid", "secretKey", "tokenURL", "scope", "gatewayOrigins"])
+                object,
+                "hub '\(settings.name)', wns",
+                known: ["packageSid", "secretKey", "tokenURL", "scope", "gatewayOrigins"]
+            )
             try reader.check()
             let wns = WNSSettings(
-                packageSID: try reader.text("packageSid"), secretKey: try reader.text("secretKey"),
+                packageSID: try reader.text("packageSid"),
+                secretKey: try reader.text("secretKey"),
                 tokenURL: try reader.url("tokenURL", default: "https://login.live.com/accesstoken.srf"),
                 scope: object["scope"]?.stringValue ?? "notify.windows.com",
-                gatewayOrigins: Set((object["gatewayOrigins"]?.arrayValue ?? []).compactMap(\.stringValue)))
+                gatewayOrigins: Set((object["gatewayOrigins"]?.arrayValue ?? []).compactMap(\.stringValue)),
+                sendsDeliveryID: object["gatewayOrigins"] != nil
+            )
             senders[.wns] = WNSSender(wns, client: client, time: time)
         }
         return senders
     }
 
     /// The senders of a development hub: all three towards the own gateway.
-    func senders(gateway credentials: GatewayCredentials, origin: String, bundleID: String) throws -> [Platform: any PlatformSender] {
+    func senders(
+        gateway credentials: GatewayCredentials,
+        origin: String,
+        bundleID: String
+    ) throws -> [Platform: any PlatformSender] {
         guard let endpoint = HTTPURL(origin), let tokenURL = HTTPURL(origin + "/accesstoken.srf") else {
             throw ConfigurationError("gateway.publicURL '\(origin)' is not a URL")
         }
         let client = HTTPClient(trust: trust())
         let apns = APNsSettings(
-            endpoint: endpoint, keyID: credentials.apns.keyID, teamID: credentials.apns.teamID, bundleID: bundleID,
-            privateKey: try credentials.apns.key.privateKeyPEM())
+            endpoint: endpoint,
+            keyID: credentials.apns.keyID,
+            teamID: credentials.apns.teamID,
+            bundleID: bundleID,
+            privateKey: try credentials.apns.key.privateKeyPEM()
+        )
         let fcm = try FCMv1Settings(
-            serviceAccount: try credentials.serviceAccount(origin: origin), endpoint: endpoint, sendsDeliveryID: true)
+            serviceAccount: try credentials.serviceAccount(origin: origin),
+            endpoint: endpoint,
+            sendsDeliveryID: true
+        )
         let wns = WNSSettings(
-            packageSID: credentials.wns.packageSID, secretKey: credentials.wns.secretKey, tokenURL: tokenURL,
-            gatewayOrigins: [endpoint.origin], sendsDeliveryID: true)
+            packageSID: credentials.wns.packageSID,
+            secretKey: credentials.wns.secretKey,
+            tokenURL: tokenURL,
+            gatewayOrigins: [endpoint.origin],
+            sendsDeliveryID: true
+        )
         return [
             .apns: try APNsSender(apns, pool: try pool(endpoint), time: time),
             .fcmV1: FCMv1Sender(fcm, pool: try pool(endpoint), client: client, time: time),
@@ -97,24 +135,32 @@ private struct SettingsReader {
 
     func check() throws(ConfigurationError) {
         for member in object.members where !known.contains(member.name) {
-            throw ConfigurationError("\(place): the key '\(member.name)' is not known. Known are \(known.sorted().joined(separator: ", "))")
+            throw ConfigurationError(
+                "\(place): the key '\(member.name)' is not known. Known are \(known.sorted().joined(separator: ", "))"
+            )
         }
     }
 
     func text(_ name: String) throws(ConfigurationError) -> String {
-        guard let text = object[name]?.stringValue, !text.isEmpty else { throw ConfigurationError("\(place): '\(name)' is missing") }
+        guard let text = object[name]?.stringValue, !text.isEmpty else {
+            throw ConfigurationError("\(place): '\(name)' is missing")
+        }
         return text
     }
 
     func url(_ name: String, default fallback: String) throws(ConfigurationError) -> HTTPURL {
         let text = object[name]?.stringValue ?? fallback
-        guard let url = HTTPURL(text) else { throw ConfigurationError("\(place): '\(name)' '\(text)' is not an http or https URL") }
+        guard let url = HTTPURL(text) else {
+            throw ConfigurationError("\(place): '\(name)' '\(text)' is not an http or https URL")
+        }
         return url
     }
 
     func file(_ name: String) throws -> [UInt8] {
         let path = try text(name)
-        guard let bytes = try Files.read(path) else { throw ConfigurationError("\(place): the file '\(path)' of '\(name)' does not exist") }
+        guard let bytes = try Files.read(path) else {
+            throw ConfigurationError("\(place): the file '\(path)' of '\(name)' does not exist")
+        }
         return bytes
     }
 }

@@ -7,10 +7,12 @@ import PushTelemetry
 /// `tidings serve`.
 enum ServeCommand {
     private static var usage: String {
-        var text = "usage: tidings serve [--config FILE] [options]\n\nEvery option is also a key of the file and an environment variable:\n\n"
+        var text =
+            "usage: tidings serve [--config FILE] [options]\n\nEvery option is also a key of the file and an environment variable:\n\n"
         for key in ConfigurationKeys.all {
             let flag = key.flag + (key.isSwitch ? "" : " …")
-            text += "  \(flag)\(String(repeating: " ", count: max(1, 34 - flag.count)))\(key.help) (\(key.path), \(key.variable))\n"
+            text +=
+                "  \(flag)\(String(repeating: " ", count: max(1, 34 - flag.count)))\(key.help) (\(key.path), \(key.variable))\n"
         }
         return text
     }
@@ -43,7 +45,11 @@ enum ServeCommand {
                 ServiceManager.notify("STOPPING=1")
                 await server.stop()
                 return .success
-            case .reload: Log("tidings").info("reload_ignored", ["reason": "nothing to reload yet; restart to change certificates"])
+            case .reload:
+                Log("tidings").info(
+                    "reload_ignored",
+                    ["reason": "nothing to reload yet; restart to change certificates"]
+                )
             }
         }
         return .success
@@ -58,11 +64,15 @@ enum ServeCommand {
             arguments.removeSubrange(index...(index + 1))
         }
         if let file {
-            guard let bytes = try Files.read(file) else { throw ConfigurationError("The configuration file '\(file)' does not exist") }
+            guard let bytes = try Files.read(file) else {
+                throw ConfigurationError("The configuration file '\(file)' does not exist")
+            }
             try ConfigurationKeys.apply(file: bytes, to: &configuration)
         }
         let rest = try ConfigurationKeys.apply(arguments: arguments, to: &configuration)
-        if let unknown = rest.first { throw ConfigurationError("'\(unknown)' is not an option of serve; see tidings serve --help") }
+        if let unknown = rest.first {
+            throw ConfigurationError("'\(unknown)' is not an option of serve; see tidings serve --help")
+        }
     }
 
     /// One JSON line on standard output, for whoever started the process.
@@ -87,7 +97,9 @@ enum ServeCommand {
         if let gateway = endpoints.gateway { lines.append("  gateway       \(gateway)") }
         if let file = endpoints.authorityFile { lines.append("  CA file       \(file)") }
         for (hub, strings) in endpoints.connectionStrings.sorted(by: { $0.key < $1.key }) {
-            for (_, string) in strings.sorted(by: { $0.key > $1.key }) { lines.append("  hub '\(hub)'  \(string)") }
+            for (_, string) in strings.sorted(by: { $0.key > $1.key }) {
+                lines.append("  hub '\(hub)'  \(string)")
+            }
         }
         Console.error(lines.joined(separator: "\n") + "\n")
     }

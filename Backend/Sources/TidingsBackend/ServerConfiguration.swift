@@ -1,4 +1,4 @@
-package import AppBackend
+public import AppBackend
 import HTTPMessages
 package import JSONBytes
 import ProcessLifecycle
@@ -33,7 +33,9 @@ public struct ServerConfiguration: Sendable {
         /// `host:port`; an IPv6 address in brackets.
         package init(_ text: String, key: String) throws(ConfigurationError) {
             let colon = text.lastIndex(of: ":")
-            guard let colon, let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port), colon > text.startIndex else {
+            guard let colon, let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port),
+                colon > text.startIndex
+            else {
                 throw ConfigurationError("\(key) '\(text)' is not of the form host:port")
             }
             var host = String(text[..<colon])
@@ -51,6 +53,12 @@ public struct ServerConfiguration: Sendable {
     /// Makes all that is needed on this machine: a certificate authority, a hub with its keys, credentials towards the own
     /// gateway, the tutorials' password rule. Refused off loopback.
     public var isDevelopment = false
+    /// Who a request to the app back end comes from. Nil: the user store, or the tutorials' rule in development.
+    public var verifier: (any CredentialVerifier)?
+    /// Which tags a user may put on a device.
+    public var tagPolicy: any TagPolicy = OpenPolicy()
+    /// Who may notify whom.
+    public var sendPolicy: any SendPolicy = OpenPolicy()
     package var allowsPlainHTTP = false
     package var certificateFile: String?
     package var privateKeyFile: String?
@@ -97,18 +105,22 @@ public struct ServerConfiguration: Sendable {
         for (service, address) in addresses where services.contains(service) && !address.isLoopback {
             if isDevelopment {
                 throw ConfigurationError(
-                    "dev is refused on \(address.host): its keys, passwords and certificates are for this machine alone. Use a loopback address.")
+                    "dev is refused on \(address.host): its keys, passwords and certificates are for this machine alone. Use a loopback address."
+                )
             }
             if certificateFile == nil, !allowsPlainHTTP {
                 throw ConfigurationError(
-                    "\(service.rawValue).address \(address.host) is not loopback and there is no tls.certificate. Set one, or allowPlainHTTP behind a TLS terminator.")
+                    "\(service.rawValue).address \(address.host) is not loopback and there is no tls.certificate. Set one, or allowPlainHTTP behind a TLS terminator."
+                )
             }
         }
         if (certificateFile == nil) != (privateKeyFile == nil) {
             throw ConfigurationError("tls.certificate and tls.key go together")
         }
         if services.contains(.backend), !services.contains(.hub), backendHub == nil {
-            throw ConfigurationError("backend.hub is missing: the connection string of the hub that the app back end uses")
+            throw ConfigurationError(
+                "backend.hub is missing: the connection string of the hub that the app back end uses"
+            )
         }
     }
 }

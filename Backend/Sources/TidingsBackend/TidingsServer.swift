@@ -18,7 +18,7 @@ import TagIndex
 package import TidingsModels
 
 /// The services of one process, running. Its parts are made, wired and stopped here and nowhere else.
-package final class TidingsServer: Sendable {
+public final class TidingsServer: Sendable {
     /// How to reach what was started; nil for a service that does not run here.
     package struct Endpoints: Sendable {
         package var backend: String?
@@ -46,6 +46,8 @@ package final class TidingsServer: Sendable {
     package let backendStore: BackendStore?
     package let hubs: HubDirectory
     private let servers: [HTTPServer]
+    /// The gateway's come first in ``servers``.
+    private let gatewayServerCount: Int
     private let stores: [SQLiteHubStore]
     private let mailbox: SQLiteMailbox?
     private let folder: StateFolder
@@ -53,11 +55,20 @@ package final class TidingsServer: Sendable {
     package let counters: Counters
 
     package static func start(
-        _ configuration: ServerConfiguration, time: any TimeSource = SystemTimeSource(), log sink: LogSink = .standardError,
-        retry: RetryPolicy = RetryPolicy(), limits: ServerLimits = ServerLimits()
+        _ configuration: ServerConfiguration,
+        time: any TimeSource,
+        log sink: LogSink = .standardError,
+        retry: RetryPolicy = RetryPolicy(),
+        limits: ServerLimits = ServerLimits()
     ) async throws -> TidingsServer {
         try configuration.check()
-        var assembly = try ServerAssembly(configuration, time: time, log: Log("tidings", to: sink), retry: retry, limits: limits)
+        var assembly = try ServerAssembly(
+            configuration,
+            time: time,
+            log: Log("tidings", to: sink),
+            retry: retry,
+            limits: limits
+        )
         do {
             try await assembly.startGateway()
             try await assembly.startHubs()
@@ -74,11 +85,14 @@ package final class TidingsServer: Sendable {
         backendStore = assembly.backendStore
         hubs = HubDirectory(assembly.hubs)
         servers = assembly.servers
+        gatewayServerCount = assembly.gateway == nil ? 0 : 1
         stores = assembly.stores
         mailbox = assembly.mailbox
         folder = assembly.folder
         counters = assembly.counters
-        let (gateway, backend, stores, time, log) = (assembly.gateway, assembly.backend, assembly.stores, assembly.time, assembly.log)
+        let (gateway, backend, stores, time, log) = (
+            assembly.gateway, assembly.backend, assembly.stores, assembly.time, assembly.log
+        )
         // Cancelled by `stop`.
         sweeper = Task {
             while !Task.isCancelled {
@@ -87,19 +101,36 @@ package final class TidingsServer: Sendable {
                     try await gateway?.sweep()
                     try await backend?.sweep()
                     for store in stores {
-                        _ = try await store.removeEnded(before: Timestamp(milliseconds: time.now.milliseconds - Int64(Self.retention.components.seconds) * 1000))
+                        _ = try await store.removeEnded(
+                            before: Timestamp(
+                                milliseconds: time.now.milliseconds - Int64(Self.retention.components.seconds)
+                                    * 1000
+                            )
+                        )
                     }
                 } catch { log.error("sweep_failed", ["reason": .string(String(describing: error))]) }
             }
         }
     }
 
+    /// Starts the services that a configuration names, for a program of a team's own. Free ports are told by ``addresses``.
+    public static func start(_ configuration: ServerConfiguration) async throws -> TidingsServer {
+        try await start(configuration, time: SystemTimeSource())
+    }
+
+    /// The addresses of the app back end, the hub and the gateway; nil for one that does not run here.
+    public var addresses: (backend: String?, hub: String?, gateway: String?) {
+        (endpoints.backend, endpoints.hub, endpoints.gateway)
+    }
+
     /// Finishes what is under way and stops. What is accepted and not sent stays on disk.
-    package func stop() async {
+    public func stop() async {
         sweeper.cancel()
-        // The back end first, then the hub, then the gateway: what each accepted can still pass through the next.
-        for server in servers.reversed() { await server.drain() }
+        // The back end first, then the hub, then its dispatchers, then the gateway: what each accepted can still pass
+        // through the next, and no dispatcher takes a stopping gateway for one in trouble.
+        for server in servers.dropFirst(gatewayServerCount).reversed() { await server.drain() }
         for hub in hubs.all { await hub.dispatcher.stop() }
+        for server in servers.prefix(gatewayServerCount) { await server.drain() }
         for store in stores { store.close() }
         backendStore?.close()
         mailbox?.close()
@@ -129,7 +160,13 @@ private struct ServerAssembly {
     var backend: AppBackendService?
     var backendStore: BackendStore?
 
-    init(_ configuration: ServerConfiguration, time: any TimeSource, log: Log, retry: RetryPolicy, limits: ServerLimits) throws {
+    init(
+        _ configuration: ServerConfiguration,
+        time: any TimeSource,
+        log: Log,
+        retry: RetryPolicy,
+        limits: ServerLimits
+    ) throws {
         self.configuration = configuration
         self.time = time
         self.log = log
@@ -140,8 +177,12 @@ private struct ServerAssembly {
         _ = try folder.folder("hubs")
         _ = try folder.folder("files")
         if let certificate = configuration.certificateFile, let key = configuration.privateKeyFile {
-            guard let chain = try Files.read(certificate) else { throw ConfigurationError("tls.certificate '\(certificate)' does not exist") }
-            guard let keyBytes = try Files.read(key) else { throw ConfigurationError("tls.key '\(key)' does not exist") }
+            guard let chain = try Files.read(certificate) else {
+                throw ConfigurationError("tls.certificate '\(certificate)' does not exist")
+            }
+            guard let keyBytes = try Files.read(key) else {
+                throw ConfigurationError("tls.key '\(key)' does not exist")
+            }
             tls = try TLSContext.server(certificateChain: chain, privateKey: keyBytes)
         } else if configuration.isDevelopment {
             let (context, file) = try Self.developmentTLS(folder)
@@ -156,7 +197,8 @@ private struct ServerAssembly {
     private static func developmentTLS(_ folder: StateFolder) throws -> (TLSContext, file: String) {
         let path = try folder.folder("ca")
         let authority: DevelopmentAuthority
-        if let certificate = try Files.read(path + "/ca.pem"), let key = try Files.read(path + "/ca-key.pem") {
+        if let certificate = try Files.read(path + "/ca.pem"), let key = try Files.read(path + "/ca-key.pem")
+        {
             authority = DevelopmentAuthority(certificate: certificate, privateKey: key)
         } else {
             authority = try DevelopmentAuthority.make()
@@ -164,23 +206,33 @@ private struct ServerAssembly {
             try Files.replace(path + "/ca.pem", with: authority.certificate, mode: 0o644)
         }
         let leaf = try authority.makeLeaf()
-        return (try TLSContext.server(certificateChain: leaf.certificateChain, privateKey: leaf.privateKey), path + "/ca.pem")
+        return (
+            try TLSContext.server(certificateChain: leaf.certificateChain, privateKey: leaf.privateKey),
+            path + "/ca.pem"
+        )
     }
 
     private var scheme: String { tls == nil ? "http" : "https" }
 
     /// Binds one service. Addresses are shown by name in development, since the certificate carries it.
     private mutating func listen(
-        _ address: ServerConfiguration.Address, _ service: String, _ handler: @escaping HTTPHandler
+        _ address: ServerConfiguration.Address,
+        _ service: String,
+        _ handler: @escaping HTTPHandler
     ) throws -> String {
         let time = time
         let (counters, log) = (counters, log.named(service))
         let server = HTTPServer(
-            limits: limits, tls: tls, log: log, counters: counters, httpDate: { time.now.httpDate },
+            limits: limits,
+            tls: tls,
+            log: log,
+            counters: counters,
+            httpDate: { time.now.httpDate },
             handler: { request in
                 if let own = OwnRoutes.respond(to: request, counters: counters) { return own }
                 return await handler(request)
-            })
+            }
+        )
         let port: Int
         do throws(SystemError) { port = try server.start(host: address.host, port: address.port) } catch {
             throw ConfigurationError("\(service) cannot listen on \(address.host):\(address.port): \(error)")
@@ -206,7 +258,9 @@ private struct ServerAssembly {
         let keyPath = configuration.statePath + "/keys/gateway.json"
         let credentials: GatewayCredentials
         if let bytes = try Files.read(keyPath) {
-            guard let known = GatewayCredentials(try JSONValue(parsing: bytes)) else { throw ConfigurationError("\(keyPath) is damaged") }
+            guard let known = GatewayCredentials(try JSONValue(parsing: bytes)) else {
+                throw ConfigurationError("\(keyPath) is damaged")
+            }
             credentials = known
         } else {
             credentials = try GatewayCredentials.make()
@@ -217,7 +271,13 @@ private struct ServerAssembly {
         // The port is known only once the gateway listens; nobody asks for the origin before.
         let origin = Holder(configuration.gatewayURL ?? "")
         let gateway = PushGateway(
-            mailbox: mailbox, credentials: credentials, origin: { origin.value }, time: time, log: log.named("gateway"), counters: counters)
+            mailbox: mailbox,
+            credentials: credentials,
+            origin: { origin.value },
+            time: time,
+            log: log.named("gateway"),
+            counters: counters
+        )
         let address = try listen(configuration.gatewayAddress, "gateway") { await gateway.respond(to: $0) }
         if configuration.gatewayURL == nil { origin.value = address }
         endpoints.gateway = origin.value
@@ -244,15 +304,24 @@ private struct ServerAssembly {
         guard configuration.services.contains(.hub) else { return }
         var keys = try HubKeys(path: configuration.statePath + "/keys/hubs.json")
         var settings = configuration.hubs
-        if configuration.isDevelopment, settings.isEmpty { settings = [.init(name: TidingsServer.developmentHub)] }
+        if configuration.isDevelopment, settings.isEmpty {
+            settings = [.init(name: TidingsServer.developmentHub)]
+        }
         var policies: [String: [AccessPolicy]] = [:]
         for hub in settings {
             policies[hub.name] = try keys.policies(for: hub.name)
             hubs.append(try await makeHub(hub, policies[hub.name] ?? []))
         }
+        // Before anyone can send: what an earlier run left is taken up once.
+        for hub in hubs { try await hub.dispatcher.resume() }
         let edge = HubEdge(
-            hubs: HubDirectory(hubs), authorizer: Authorizer(hosts: knownHosts), log: log.named("hub"), counters: counters, time: time,
-            identifier: Self.newGUID)
+            hubs: HubDirectory(hubs),
+            authorizer: Authorizer(hosts: knownHosts),
+            log: log.named("hub"),
+            counters: counters,
+            time: time,
+            identifier: Self.newGUID
+        )
         let address = try listen(configuration.hubAddress, "hub") { await edge.respond(to: $0) }
         endpoints.hub = address
         for (hub, policies) in policies {
@@ -262,7 +331,6 @@ private struct ServerAssembly {
                     HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey).text
             }
         }
-        for hub in hubs { try await hub.dispatcher.resume() }
     }
 
     private var knownHosts: Set<String> {
@@ -271,24 +339,49 @@ private struct ServerAssembly {
         return hosts
     }
 
-    private mutating func makeHub(_ settings: ServerConfiguration.HubSettings, _ policies: [AccessPolicy]) async throws -> Hub {
+    private mutating func makeHub(
+        _ settings: ServerConfiguration.HubSettings,
+        _ policies: [AccessPolicy]
+    ) async throws -> Hub {
         let index = RoaringIndex(seed: UInt64.random(in: .min ... .max))
         let file = PercentEncoding.encode(settings.name.lowercased())
-        let store = try await SQLiteHubStore(path: configuration.statePath + "/hubs/\(file).sqlite", index: index)
+        let store = try await SQLiteHubStore(
+            path: configuration.statePath + "/hubs/\(file).sqlite",
+            index: index
+        )
         stores.append(store)
         let senders: [Platform: any PlatformSender]
         let assembly = try senderAssembly()
         if configuration.isDevelopment, let credentials = gatewayCredentials, let origin = endpoints.gateway {
-            senders = try assembly.senders(gateway: credentials, origin: origin, bundleID: TidingsServer.developmentBundleID)
+            senders = try assembly.senders(
+                gateway: credentials,
+                origin: origin,
+                bundleID: TidingsServer.developmentBundleID
+            )
         } else {
             senders = try assembly.senders(settings)
         }
         let random = InjectedRandom { UInt64.random(in: .min ... .max) }
         let dispatcher = Dispatcher(
-            hub: settings.name, store: store, index: index, queue: store, senders: SenderDirectory(senders), time: time, retry: retry,
-            random: random, observer: DispatchLog(log: log.named("hub"), counters: counters))
+            hub: settings.name,
+            store: store,
+            index: index,
+            queue: store,
+            senders: SenderDirectory(senders),
+            time: time,
+            retry: retry,
+            random: random,
+            observer: DispatchLog(log: log.named("hub"), counters: counters)
+        )
         return Hub(
-            name: settings.name, policies: policies, store: store, queue: store, dispatcher: dispatcher, time: time, random: random)
+            name: settings.name,
+            policies: policies,
+            store: store,
+            queue: store,
+            dispatcher: dispatcher,
+            time: time,
+            random: random
+        )
     }
 
     private func senderAssembly() throws -> SenderAssembly {
@@ -301,7 +394,8 @@ private struct ServerAssembly {
     private static let newGUID: @Sendable () -> String = {
         let bytes = Digests.random(16)
         let text = Array(Hex.encode(bytes).utf8)
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }.joined(separator: "-")
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }
+            .joined(separator: "-")
     }
 
     // MARK: App back end
@@ -313,32 +407,56 @@ private struct ServerAssembly {
         let text: String
         if let configured = configuration.backendHub {
             text = configured
-        } else if let own = endpoints.connectionStrings[configuration.backendHubName]?[AccessPolicy.fullName] {
+        } else if let own = endpoints.connectionStrings[configuration.backendHubName]?[AccessPolicy.fullName]
+        {
             text = own
         } else {
             throw ConfigurationError(
-                "backend.hub is missing: the connection string of the hub that the app back end uses (there is no hub '\(configuration.backendHubName)' here)")
+                "backend.hub is missing: the connection string of the hub that the app back end uses (there is no hub '\(configuration.backendHubName)' here)"
+            )
         }
         let connection = try HubConnectionString(parsing: text)
         var trust = OutboundTrust()
-        if let file = configuration.backendAuthorityFile ?? endpoints.authorityFile { trust.authorityFiles[connection.endpoint.origin] = file }
+        if let file = configuration.backendAuthorityFile ?? endpoints.authorityFile {
+            trust.authorityFiles[connection.endpoint.origin] = file
+        }
         let client = HubClient(
-            connection, hub: configuration.backendHubName, client: HTTPClient(trust: trust, userAgent: "tidings-backend"), time: time)
+            connection,
+            hub: configuration.backendHubName,
+            client: HTTPClient(trust: trust, userAgent: "tidings-backend"),
+            time: time
+        )
         var settings = BackendConfiguration(uploadFolder: configuration.statePath + "/files")
         settings.sample = configuration.sample
         settings.isCompatibilityMode = configuration.isCompatibilityMode
         settings.uploadByteCountMax = configuration.uploadByteCountMax
         if let file = configuration.samplePictureFile {
-            guard let bytes = try Files.read(file) else { throw ConfigurationError("backend.samplePicture '\(file)' does not exist") }
-            settings.samplePicture = (bytes, file.hasSuffix(".jpg") || file.hasSuffix(".jpeg") ? "image/jpeg" : "image/png")
+            guard let bytes = try Files.read(file) else {
+                throw ConfigurationError("backend.samplePicture '\(file)' does not exist")
+            }
+            settings.samplePicture = (
+                bytes, file.hasSuffix(".jpg") || file.hasSuffix(".jpeg") ? "image/jpeg" : "image/png"
+            )
         }
-        let verifier = configuration.isDevelopment ? BasicVerifier.tutorial : Self.userVerifier(store, time)
+        let verifier: any CredentialVerifier =
+            configuration.verifier
+            ?? (configuration.isDevelopment ? BasicVerifier.tutorial : Self.userVerifier(store, time))
         let service = AppBackendService(
-            configuration: settings, store: store, hub: client, verifier: verifier, tagPolicy: OpenPolicy(), sendPolicy: OpenPolicy(),
-            time: time, log: log.named("backend"), counters: counters,
-            blocking: { try await EventLoopGroup.shared.next().runBlocking($0) })
+            configuration: settings,
+            store: store,
+            hub: client,
+            verifier: verifier,
+            tagPolicy: configuration.tagPolicy,
+            sendPolicy: configuration.sendPolicy,
+            time: time,
+            log: log.named("backend"),
+            counters: counters,
+            blocking: { try await EventLoopGroup.shared.next().runBlocking($0) }
+        )
         backend = service
-        endpoints.backend = try listen(configuration.backendAddress, "backend") { await service.respond(to: $0) }
+        endpoints.backend = try listen(configuration.backendAddress, "backend") {
+            await service.respond(to: $0)
+        }
     }
 
     /// Passwords of `tidings users`: scrypt on the worker pool, with a short memory of what was good.
@@ -347,7 +465,10 @@ private struct ServerAssembly {
         return BasicVerifier { user, password in
             await cache.check(user, password, now: time.now) {
                 guard let hash = try? await store.passwordHash(user) else { return false }
-                return (try? await EventLoopGroup.shared.next().runBlocking { PasswordHash.verify(password, hash) }) ?? false
+                return
+                    (try? await EventLoopGroup.shared.next().runBlocking {
+                        PasswordHash.verify(password, hash)
+                    }) ?? false
             }
         }
     }

@@ -46,7 +46,10 @@ public struct BackendClient: Sendable {
         let query = handle.map { "?handle=" + PercentEncoding.encode($0) } ?? ""
         let answer = try await send("POST", .register, query: query)
         guard let id = (try? JSONValue(parsing: answer.body))?.stringValue, !id.isEmpty else {
-            throw BackendError(status: answer.status.code, message: "The answer is not a registration id: \(answer.text)")
+            throw BackendError(
+                status: answer.status.code,
+                message: "The answer is not a registration id: \(answer.text)"
+            )
         }
         return id
     }
@@ -60,9 +63,16 @@ public struct BackendClient: Sendable {
     public func unregister(id: String) async throws { _ = try await send("DELETE", .registration(id: id)) }
 
     /// Registers the current user's device under its installation id (the register-current-user tutorial).
-    public func registerInstallation(platform: String, installationID: String, deviceToken: String) async throws {
+    public func registerInstallation(
+        platform: String,
+        installationID: String,
+        deviceToken: String
+    ) async throws {
         let body = BackendJSON.InstallationRegistration(
-            platform: platform, installationID: installationID, deviceToken: deviceToken)
+            platform: platform,
+            installationID: installationID,
+            deviceToken: deviceToken
+        )
         _ = try await send("POST", .register, json: BackendJSON.json(body))
     }
 
@@ -82,15 +92,23 @@ public struct BackendClient: Sendable {
     }
 
     /// Stores a picture or sound for a user (nil: oneself) and sends its id with a message.
-    public func sendRich(_ content: [UInt8], type: String, message: String, to user: String? = nil) async throws {
+    public func sendRich(
+        _ content: [UInt8],
+        type: String,
+        message: String,
+        to user: String? = nil
+    ) async throws {
         var query = "?message=" + PercentEncoding.encode(message)
         if let user { query += "&to=" + PercentEncoding.encode(user) }
         _ = try await send("POST", .notifications, query: query, body: content, type: type)
     }
 
     /// Stores a URL, a coupon or a team's own kind of content, and sends its id with a message.
-    public func sendRich(kind: String, content: String, message: String, to user: String? = nil) async throws {
-        var object = JSONObject(["richType": .string(kind), "content": .string(content), "message": .string(message)])
+    public func sendRich(kind: String, content: String, message: String, to user: String? = nil) async throws
+    {
+        var object = JSONObject([
+            "richType": .string(kind), "content": .string(content), "message": .string(message),
+        ])
         if let user { object["to"] = .string(user) }
         _ = try await send("POST", .notifications, json: .object(object))
     }
@@ -99,18 +117,37 @@ public struct BackendClient: Sendable {
     public func content(id: Int32) async throws -> FetchedContent {
         let answer = try await send("GET", .notification(id: String(id)))
         let type = answer.fields["Content-Type"] ?? "application/octet-stream"
-        if type.lowercased().hasPrefix("application/json"), let item = try? BackendJSON.notification(answer.body) { return .item(item) }
+        if type.lowercased().hasPrefix("application/json"),
+            let item = try? BackendJSON.notification(answer.body)
+        {
+            return .item(item)
+        }
         return .content(answer.body, type: type)
     }
 
     // MARK: Requests
 
-    private func send(_ method: String, _ route: BackendRoute, query: String = "", json: JSONValue) async throws -> HTTPAnswer {
-        try await send(method, route, query: query, body: json.serialized(), type: "application/json;charset=utf-8")
+    private func send(
+        _ method: String,
+        _ route: BackendRoute,
+        query: String = "",
+        json: JSONValue
+    ) async throws -> HTTPAnswer {
+        try await send(
+            method,
+            route,
+            query: query,
+            body: json.serialized(),
+            type: "application/json;charset=utf-8"
+        )
     }
 
     private func send(
-        _ method: String, _ route: BackendRoute, query: String = "", body: [UInt8]? = nil, type: String? = nil
+        _ method: String,
+        _ route: BackendRoute,
+        query: String = "",
+        body: [UInt8]? = nil,
+        type: String? = nil
     ) async throws -> HTTPAnswer {
         guard let url = HTTPURL(endpoint.origin + route.path + query) else {
             throw BackendError(status: nil, message: "The back end's address \(endpoint) is not a URL.")
@@ -119,12 +156,19 @@ public struct BackendClient: Sendable {
         if let credential { fields["Authorization"] = credential.authorization }
         if let type { fields["Content-Type"] = type }
         let answer: HTTPAnswer
-        do { answer = try await client.send(OutboundRequest(method, url, fields: fields, body: body)) } catch {
-            throw BackendError(status: nil, message: "The back end at \(endpoint.origin) gave no answer: \(error)")
+        do { answer = try await client.send(OutboundRequest(method, url, fields: fields, body: body)) } catch
+        {
+            throw BackendError(
+                status: nil,
+                message: "The back end at \(endpoint.origin) gave no answer: \(error)"
+            )
         }
         guard answer.status.code == 200 else {
             let text = (try? JSONValue(parsing: answer.body))?["message"]?.stringValue ?? answer.text
-            throw BackendError(status: answer.status.code, message: text.isEmpty ? answer.status.reasonPhrase : text)
+            throw BackendError(
+                status: answer.status.code,
+                message: text.isEmpty ? answer.status.reasonPhrase : text
+            )
         }
         return answer
     }

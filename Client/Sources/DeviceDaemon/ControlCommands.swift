@@ -15,31 +15,49 @@ struct ControlCommands: Sendable {
             if last["ok"] == nil { last["ok"] = true }
         } catch {
             last = JSONObject(["ok": false, "error": .string(text(error))])
-            if let status = (error as? BackendError)?.status ?? (error as? HubError)?.httpStatus { last["status"] = .number(status) }
+            if let status = (error as? BackendError)?.status ?? (error as? HubError)?.httpStatus {
+                last["status"] = .number(status)
+            }
         }
         last["done"] = true
         reply(last)
     }
 
-    private func text(_ error: any Error) -> String { (error as? HubError)?.message ?? String(describing: error) }
+    private func text(_ error: any Error) -> String {
+        (error as? HubError)?.message ?? String(describing: error)
+    }
 
-    private func act(_ command: JSONObject, _ reply: @escaping @Sendable (JSONObject) -> Void) async throws -> JSONObject {
+    private func act(
+        _ command: JSONObject,
+        _ reply: @escaping @Sendable (JSONObject) -> Void
+    ) async throws -> JSONObject {
         func string(_ name: String) throws -> String {
-            guard let text = command[name]?.stringValue else { throw DaemonFailure("The command needs '\(name)'.") }
+            guard let text = command[name]?.stringValue else {
+                throw DaemonFailure("The command needs '\(name)'.")
+            }
             return text
         }
-        func strings(_ name: String) -> [String] { (command[name]?.arrayValue ?? []).compactMap(\.stringValue) }
+        func strings(_ name: String) -> [String] {
+            (command[name]?.arrayValue ?? []).compactMap(\.stringValue)
+        }
         let to = command["to"]?.stringValue
         switch command["command"]?.stringValue {
         case "status": return await daemon.status()
         case "login":
-            try await daemon.login(user: try string("user"), password: try string("password"), tags: strings("tags"))
+            try await daemon.login(
+                user: try string("user"),
+                password: try string("password"),
+                tags: strings("tags")
+            )
             return await daemon.status()
         case "logout":
             try await daemon.logout()
             return JSONObject()
         case "subscribe":
-            try await daemon.subscribe(categories: strings("categories"), locale: command["locale"]?.stringValue)
+            try await daemon.subscribe(
+                categories: strings("categories"),
+                locale: command["locale"]?.stringValue
+            )
             return await categories()
         case "categories": return await categories()
         case "send":
@@ -47,17 +65,36 @@ struct ControlCommands: Sendable {
             if !strings("categories").isEmpty {
                 results = try await daemon.send(categories: strings("categories"), text: try string("text"))
             } else {
-                results = try await daemon.send(to: try string("to"), platforms: strings("platforms"), text: try string("text"))
+                results = try await daemon.send(
+                    to: try string("to"),
+                    platforms: strings("platforms"),
+                    text: try string("text")
+                )
             }
             return report(results, reply)
         case "send-secure": return report([try await daemon.sendSecure(try string("text"), to: to)], reply)
         case "send-rich":
             let message = command["message"]?.stringValue ?? ""
             if let kind = command["kind"]?.stringValue {
-                return report([try await daemon.sendRich(kind: kind, content: try string("content"), message: message, to: to)], reply)
+                return report(
+                    [
+                        try await daemon.sendRich(
+                            kind: kind,
+                            content: try string("content"),
+                            message: message,
+                            to: to
+                        )
+                    ],
+                    reply
+                )
             }
-            guard let content = Base64.decode(try string("content")) else { throw DaemonFailure("The content is not base64.") }
-            return report([try await daemon.sendRich(content, type: try string("type"), message: message, to: to)], reply)
+            guard let content = Base64.decode(try string("content")) else {
+                throw DaemonFailure("The content is not base64.")
+            }
+            return report(
+                [try await daemon.sendRich(content, type: try string("type"), message: message, to: to)],
+                reply
+            )
         case "inbox":
             for entry in try await daemon.inboxEntries() { reply(Self.json(entry)) }
             return JSONObject()
@@ -77,7 +114,10 @@ struct ControlCommands: Sendable {
 
     private func report(_ results: [DeviceDaemon.SendResult], _ reply: (JSONObject) -> Void) -> JSONObject {
         for result in results {
-            var object = JSONObject(["target": .string(result.target), "success": .bool(result.isSuccess), "reason": .string(result.reason)])
+            var object = JSONObject([
+                "target": .string(result.target), "success": .bool(result.isSuccess),
+                "reason": .string(result.reason),
+            ])
             if let status = result.status { object["status"] = .number(status) }
             reply(object)
         }
@@ -85,7 +125,10 @@ struct ControlCommands: Sendable {
     }
 
     static func json(_ entry: InboxEntry) -> JSONObject {
-        var object = JSONObject(["id": .number(entry.id), "received": .string(entry.received.description), "text": .string(entry.text ?? "")])
+        var object = JSONObject([
+            "id": .number(entry.id), "received": .string(entry.received.description),
+            "text": .string(entry.text ?? ""),
+        ])
         if let type = entry.richType { object["richType"] = .string(type) }
         if let file = entry.file { object["file"] = .string(file) }
         if let content = entry.content { object["content"] = .string(content) }

@@ -8,7 +8,8 @@ import TLSTransport
 ///
 /// The socket file lies in the state folder (0700), so whoever can reach it may control the daemon.
 final class ControlServer: @unchecked Sendable {
-    typealias Handler = @Sendable (JSONObject, _ reply: @escaping @Sendable (JSONObject) -> Void) async -> Void
+    typealias Handler =
+        @Sendable (JSONObject, _ reply: @escaping @Sendable (JSONObject) -> Void) async -> Void
 
     private let loop: EventLoop
     private let handler: Handler
@@ -18,12 +19,17 @@ final class ControlServer: @unchecked Sendable {
     /// Loop-confined.
     private var poll: SocketPoll?
 
-    init(folder path: String, on loop: EventLoop = EventLoopGroup.shared.next(), handler: @escaping Handler) throws {
+    init(
+        folder path: String,
+        on loop: EventLoop = EventLoopGroup.shared.next(),
+        handler: @escaping Handler
+    ) throws {
         self.loop = loop
         self.handler = handler
         self.path = path + "/control.sock"
         folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0, let address = SocketAddress(unixPath: "/proc/self/fd/\(folder)/control.sock") else {
+        guard folder >= 0, let address = SocketAddress(unixPath: "/proc/self/fd/\(folder)/control.sock")
+        else {
             throw DaemonFailure("Cannot open the state folder \(path).")
         }
         // Only one daemon holds the folder's lock, so a socket that is there is a leftover.
@@ -51,7 +57,8 @@ final class ControlServer: @unchecked Sendable {
         while true {
             let descriptor = Sockets.accept(poll.descriptor)
             guard descriptor >= 0 else { return }
-            guard let stream = try? StreamConnection(descriptor: descriptor, role: .server(nil), on: loop) else { continue }
+            guard let stream = try? StreamConnection(descriptor: descriptor, role: .server(nil), on: loop)
+            else { continue }
             stream.start(ControlConnection(stream, handler))
         }
     }
@@ -102,12 +109,18 @@ private final class ControlConnection: StreamConnectionHandler, @unchecked Senda
 enum ControlClient {
     /// Sends a command; calls `onLine` for each answer until the last one, which it returns.
     static func send(
-        _ command: JSONObject, folder path: String, onLine: (JSONObject) -> Void
+        _ command: JSONObject,
+        folder path: String,
+        onLine: (JSONObject) -> Void
     ) throws -> JSONObject {
         let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0, let address = SocketAddress(unixPath: "/proc/self/fd/\(folder)/control.sock"),
             let socket = try? address.connect()
-        else { throw DaemonFailure("No daemon runs with the state folder \(path): start one with 'tidings-device run'.") }
+        else {
+            throw DaemonFailure(
+                "No daemon runs with the state folder \(path): start one with 'tidings-device run'."
+            )
+        }
         defer {
             close(socket)
             close(folder)
@@ -127,7 +140,9 @@ enum ControlClient {
             while let end = input.firstIndex(of: 0x0A) {
                 let line = Array(input[..<end])
                 input.removeFirst(end + 1)
-                guard case .object(let object)? = try? JSONValue(parsing: line) else { throw DaemonFailure("The daemon's answer is not JSON.") }
+                guard case .object(let object)? = try? JSONValue(parsing: line) else {
+                    throw DaemonFailure("The daemon's answer is not JSON.")
+                }
                 if object["done"] == true { return object }
                 onLine(object)
             }

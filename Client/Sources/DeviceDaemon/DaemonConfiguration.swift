@@ -33,7 +33,14 @@ public struct DaemonConfiguration: Sendable {
     /// Run for each event, with the event's JSON on its standard input.
     public var execCommand: String?
 
-    package init(platform: Platform, statePath: String, gateway: HTTPURL, backend: HTTPURL?, hub: HubConnectionString?, hubName: String) {
+    package init(
+        platform: Platform,
+        statePath: String,
+        gateway: HTTPURL,
+        backend: HTTPURL?,
+        hub: HubConnectionString?,
+        hubName: String
+    ) {
         self.platform = platform
         self.statePath = statePath
         self.gateway = gateway

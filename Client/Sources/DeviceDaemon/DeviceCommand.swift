@@ -41,8 +41,10 @@ public enum DeviceCommand {
         """
 
     private static let options = [
-        "state", "gateway", "backend", "hub", "hub-name", "send-hub", "ca", "platform", "installation!", "background!", "delay", "exec",
-        "tag", "none!", "locale", "to", "category", "secure!", "rich", "url", "coupon", "message", "action", "help!",
+        "state", "gateway", "backend", "hub", "hub-name", "send-hub", "ca", "platform", "installation!",
+        "background!", "delay", "exec",
+        "tag", "none!", "locale", "to", "category", "secure!", "rich", "url", "coupon", "message", "action",
+        "help!",
     ]
 
     /// Runs the command that the process was started with, and ends the process.
@@ -51,7 +53,8 @@ public enum DeviceCommand {
         var code = ExitCode.success
         do {
             let reader = try OptionReader(Array(arguments.dropFirst()), known: options)
-            guard let command = arguments.first, command != "help", command != "--help", !reader.has("help") else {
+            guard let command = arguments.first, command != "help", command != "--help", !reader.has("help")
+            else {
                 Console.print(usage)
                 exit(arguments.isEmpty ? ExitCode.usage.rawValue : 0)
             }
@@ -72,25 +75,40 @@ public enum DeviceCommand {
 
     // MARK: run
 
-    private static func configuration(_ options: OptionReader, _ state: String) throws -> DaemonConfiguration {
+    private static func configuration(_ options: OptionReader, _ state: String) throws -> DaemonConfiguration
+    {
         func url(_ option: String, _ variable: String) throws -> HTTPURL? {
             guard let text = options[option] ?? environment(variable) else { return nil }
-            guard let url = HTTPURL(text) else { throw OptionError("--\(option) '\(text)' is not an http or https URL") }
+            guard let url = HTTPURL(text) else {
+                throw OptionError("--\(option) '\(text)' is not an http or https URL")
+            }
             return url
         }
-        guard let gateway = try url("gateway", "TIDINGS_GATEWAY") else { throw OptionError("--gateway is missing") }
+        guard let gateway = try url("gateway", "TIDINGS_GATEWAY") else {
+            throw OptionError("--gateway is missing")
+        }
         let name = options["platform"] ?? "apns"
-        guard let platform = Platform(appName: name), platform != .mpns else { throw OptionError("--platform '\(name)' is not apns, wns or fcm") }
+        guard let platform = Platform(appName: name), platform != .mpns else {
+            throw OptionError("--platform '\(name)' is not apns, wns or fcm")
+        }
         var configuration = DaemonConfiguration(
-            platform: platform, statePath: state, gateway: gateway, backend: try url("backend", "TIDINGS_BACKEND"),
-            hub: try (options["hub"] ?? environment("TIDINGS_HUB_LISTEN")).map { try HubConnectionString(parsing: $0) },
-            hubName: options["hub-name"] ?? "tidings")
+            platform: platform,
+            statePath: state,
+            gateway: gateway,
+            backend: try url("backend", "TIDINGS_BACKEND"),
+            hub: try (options["hub"] ?? environment("TIDINGS_HUB_LISTEN")).map {
+                try HubConnectionString(parsing: $0)
+            },
+            hubName: options["hub-name"] ?? "tidings"
+        )
         configuration.sendHub = try options["send-hub"].map { try HubConnectionString(parsing: $0) }
         configuration.authorityFile = options["ca"] ?? environment("TIDINGS_CA")
         configuration.isBackground = options.has("background")
         if options.has("installation") { configuration.style = .installation }
         if let delay = options["delay"] {
-            guard let seconds = Double(delay), seconds >= 0, seconds <= 86400 else { throw OptionError("--delay '\(delay)' is not a number of seconds") }
+            guard let seconds = Double(delay), seconds >= 0, seconds <= 86400 else {
+                throw OptionError("--delay '\(delay)' is not a number of seconds")
+            }
             configuration.localNotificationDelay = .milliseconds(Int64(seconds * 1000))
         }
         configuration.execCommand = options["exec"]
@@ -123,8 +141,14 @@ public enum DeviceCommand {
 
     // MARK: Remote control
 
-    private static func control(_ command: String, _ options: OptionReader, _ state: String) throws -> ExitCode {
-        guard let request = try request(command, options) else { throw OptionError("'\(command)' is not a command; see tidings-device help") }
+    private static func control(
+        _ command: String,
+        _ options: OptionReader,
+        _ state: String
+    ) throws -> ExitCode {
+        guard let request = try request(command, options) else {
+            throw OptionError("'\(command)' is not a command; see tidings-device help")
+        }
         let last = try ControlClient.send(request, folder: state) { line in
             if let target = line["target"]?.stringValue {
                 Console.print(sendLine(target, line))
@@ -149,7 +173,8 @@ public enum DeviceCommand {
     /// One line per platform or category, as in the tutorial's results text.
     private static func sendLine(_ target: String, _ line: JSONObject) -> String {
         let status = line["status"]?.integerValue.map(String.init) ?? "no answer"
-        return "\(target): \(line["success"] == true ? "ok" : "failed") \(status) \(line["reason"]?.stringValue ?? "")"
+        return
+            "\(target): \(line["success"] == true ? "ok" : "failed") \(status) \(line["reason"]?.stringValue ?? "")"
     }
 
     private static func list(_ values: [String]) -> JSONValue {
@@ -160,19 +185,28 @@ public enum DeviceCommand {
         switch command {
         case "status", "inbox", "logout": return JSONObject(["command": .string(command)])
         case "login":
-            guard options.rest.count == 1 else { throw OptionError("login takes the user name alone; the password is asked for") }
-            guard let password = Console.readPassword("Password: ") else { throw OptionError("no password on standard input") }
+            guard options.rest.count == 1 else {
+                throw OptionError("login takes the user name alone; the password is asked for")
+            }
+            guard let password = Console.readPassword("Password: ") else {
+                throw OptionError("no password on standard input")
+            }
             return JSONObject([
-                "command": "login", "user": .string(options.rest[0]), "password": .string(password), "tags": list(options.values["tag"] ?? []),
+                "command": "login", "user": .string(options.rest[0]), "password": .string(password),
+                "tags": list(options.values["tag"] ?? []),
             ])
         case "subscribe":
             if options.rest.isEmpty, !options.has("none") { return JSONObject(["command": "categories"]) }
-            guard options.rest.isEmpty || !options.has("none") else { throw OptionError("--none goes without categories") }
+            guard options.rest.isEmpty || !options.has("none") else {
+                throw OptionError("--none goes without categories")
+            }
             var request = JSONObject(["command": "subscribe", "categories": list(options.rest)])
             if let locale = options["locale"] { request["locale"] = .string(locale) }
             return request
         case "open":
-            guard let id = options.rest.first.flatMap({ Int($0) }) else { throw OptionError("open needs the id of a notification") }
+            guard let id = options.rest.first.flatMap({ Int($0) }) else {
+                throw OptionError("open needs the id of a notification")
+            }
             var request = JSONObject(["command": "open", "id": .number(id)])
             if let action = options["action"] { request["action"] = .string(action) }
             return request
@@ -186,8 +220,12 @@ public enum DeviceCommand {
         if let to = options["to"] { request["to"] = .string(to) }
         let text = options.rest.joined(separator: " ")
         if let file = options["rich"] {
-            guard let bytes = try Files.read(file) else { throw OptionError("the file '\(file)' does not exist") }
-            guard let type = mediaType(file) else { throw OptionError("'\(file)' is not a png, jpg, gif, webp, mp3, ogg or wav") }
+            guard let bytes = try Files.read(file) else {
+                throw OptionError("the file '\(file)' does not exist")
+            }
+            guard let type = mediaType(file) else {
+                throw OptionError("'\(file)' is not a png, jpg, gif, webp, mp3, ogg or wav")
+            }
             request["command"] = "send-rich"
             request["content"] = .string(Base64.encode(bytes))
             request["type"] = .string(type)
@@ -206,7 +244,9 @@ public enum DeviceCommand {
             if let categories = options.values["category"] {
                 request["categories"] = list(categories)
             } else {
-                guard options["to"] != nil else { throw OptionError("send needs --to USER or --category NAME") }
+                guard options["to"] != nil else {
+                    throw OptionError("send needs --to USER or --category NAME")
+                }
                 request["platforms"] = list(options.values["platform"] ?? ["wns", "fcm", "apns"])
             }
         }

@@ -32,8 +32,11 @@ extension DeviceDaemon {
             try await registerUser(force: true)
         } catch {
             (state.login, state.loginTags) = before
+            // The back end may have taken half of it: who was logged in before is registered anew.
+            state.registration = nil
             try save()
             registrationFailed(error)
+            if state.login != nil { scheduleRegistration(after: .zero) }
             throw error
         }
         try await fetchAwaiting()
@@ -41,14 +44,24 @@ extension DeviceDaemon {
 
     /// Deletes the registration at the back end and forgets the login, also when the back end cannot be asked.
     public func logout() async throws {
-        var failure: (any Error)?
-        if let registration = state.registration, let backend = backendClient() {
-            do { try await backend.unregister(id: registration.id) } catch { failure = error }
+        // Behind a registration that is under way, which would otherwise land afterwards.
+        let failure: BackendError? = try await inQueue { daemon in
+            var failure: BackendError?
+            if let registration = daemon.state.registration, let backend = daemon.backendClient() {
+                do { try await backend.unregister(id: registration.id) } catch let error as BackendError
+                    where error.status != 404
+                {
+                    failure = error
+                } catch is BackendError {
+                    // Gone already.
+                }
+            }
+            daemon.state.login = nil
+            daemon.state.loginTags = []
+            daemon.state.registration = nil
+            try daemon.save()
+            return failure
         }
-        state.login = nil
-        state.loginTags = []
-        state.registration = nil
-        try save()
         emit(DeviceEvent("logged_out"))
         if let failure { throw failure }
     }
@@ -74,7 +87,11 @@ extension DeviceDaemon {
         let backend = try registeredBackend()
         var results: [SendResult] = []
         for platform in platforms {
-            results.append(await Self.result(platform) { try await backend.notify(platform: platform, user: user, text: text) })
+            results.append(
+                await Self.result(platform) {
+                    try await backend.notify(platform: platform, user: user, text: text)
+                }
+            )
         }
         return results
     }
@@ -88,10 +105,21 @@ extension DeviceDaemon {
             do {
                 let tag = try HubTag(category)
                 let id = try await hub.send(
-                    .template(values.text, headers: [.init("apns-push-type", "alert")]), tags: tag.text)
-                results.append(SendResult(target: category, status: 201, reason: id?.text ?? "accepted", isSuccess: true))
+                    .template(values.text, headers: [.init("apns-push-type", "alert")]),
+                    tags: tag.text
+                )
+                results.append(
+                    SendResult(target: category, status: 201, reason: id?.text ?? "accepted", isSuccess: true)
+                )
             } catch let error as HubError {
-                results.append(SendResult(target: category, status: error.httpStatus, reason: error.message, isSuccess: false))
+                results.append(
+                    SendResult(
+                        target: category,
+                        status: error.httpStatus,
+                        reason: error.message,
+                        isSuccess: false
+                    )
+                )
             }
         }
         return results
@@ -102,14 +130,28 @@ extension DeviceDaemon {
         return await Self.result("secure") { try await backend.sendSecure(payload, to: user) }
     }
 
-    public func sendRich(_ content: [UInt8], type: String, message: String, to user: String?) async throws -> SendResult {
+    public func sendRich(
+        _ content: [UInt8],
+        type: String,
+        message: String,
+        to user: String?
+    ) async throws -> SendResult {
         let backend = try registeredBackend()
-        return await Self.result("rich") { try await backend.sendRich(content, type: type, message: message, to: user) }
+        return await Self.result("rich") {
+            try await backend.sendRich(content, type: type, message: message, to: user)
+        }
     }
 
-    public func sendRich(kind: String, content: String, message: String, to user: String?) async throws -> SendResult {
+    public func sendRich(
+        kind: String,
+        content: String,
+        message: String,
+        to user: String?
+    ) async throws -> SendResult {
         let backend = try registeredBackend()
-        return await Self.result(kind) { try await backend.sendRich(kind: kind, content: content, message: message, to: user) }
+        return await Self.result(kind) {
+            try await backend.sendRich(kind: kind, content: content, message: message, to: user)
+        }
     }
 
     private func registeredBackend() throws -> BackendClient {
@@ -126,7 +168,12 @@ extension DeviceDaemon {
         } catch let error as BackendError {
             return SendResult(target: target, status: error.status, reason: error.message, isSuccess: false)
         } catch {
-            return SendResult(target: target, status: nil, reason: String(describing: error), isSuccess: false)
+            return SendResult(
+                target: target,
+                status: nil,
+                reason: String(describing: error),
+                isSuccess: false
+            )
         }
     }
 
@@ -136,13 +183,20 @@ extension DeviceDaemon {
     /// What is behind a notification: its own picture or sound (a file), URL or coupon, or its text.
     package func open(_ id: Int64, action: String?) async throws -> JSONObject {
         if let action, action != Self.richAction {
-            throw DaemonFailure("The action '\(action)' is not known; a rich notification has \(Self.richAction).")
+            throw DaemonFailure(
+                "The action '\(action)' is not known; a rich notification has \(Self.richAction)."
+            )
         }
-        guard let entry = try await inbox.entry(id) else { throw DaemonFailure("The inbox has no notification \(id).") }
+        guard let entry = try await inbox.entry(id) else {
+            throw DaemonFailure("The inbox has no notification \(id).")
+        }
         var object = JSONObject(["id": .number(id), "text": .string(entry.text ?? "")])
         if let type = entry.richType { object["richType"] = .string(type) }
         if let file = entry.file { object["file"] = .string(file) }
-        if let content = entry.content { object[entry.richType == "url" ? "url" : entry.richType == "coupon" ? "coupon" : "content"] = .string(content) }
+        if let content = entry.content {
+            object[entry.richType == "url" ? "url" : entry.richType == "coupon" ? "coupon" : "content"] =
+                .string(content)
+        }
         if let type = entry.contentType { object["contentType"] = .string(type) }
         if action != nil, entry.file == nil, entry.content == nil {
             throw DaemonFailure("The notification \(id) has no further content.")

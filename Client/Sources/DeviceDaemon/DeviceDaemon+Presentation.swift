@@ -14,18 +14,36 @@ extension DeviceDaemon {
         switch content {
         case .text(let title, let body):
             entry.text = body
-            try await finish(entry, DeviceEvent("notification", fields: fields(entry, "text", ["title": .string(title ?? "Notification"), "text": .string(body)])))
+            try await finish(
+                entry,
+                DeviceEvent(
+                    "notification",
+                    fields: fields(
+                        entry,
+                        "text",
+                        ["title": .string(title ?? "Notification"), "text": .string(body)]
+                    )
+                )
+            )
         case .silent: try await finish(entry, DeviceEvent("silent", fields: fields(entry, "silent", [:])))
         case .unreadable(let reason):
-            try await finish(entry, DeviceEvent("unreadable", fields: fields(entry, "unreadable", ["reason": .string(reason)])))
+            try await finish(
+                entry,
+                DeviceEvent("unreadable", fields: fields(entry, "unreadable", ["reason": .string(reason)]))
+            )
         case .secure(let id): try await presentSecure(entry, id)
         case .rich(let id, let message, let type): try await presentRich(entry, id, message, type)
         }
     }
 
-    private func fields(_ entry: InboxEntry, _ kind: String, _ more: KeyValuePairs<String, JSONValue>) -> JSONObject {
+    private func fields(
+        _ entry: InboxEntry,
+        _ kind: String,
+        _ more: KeyValuePairs<String, JSONValue>
+    ) -> JSONObject {
         var object = JSONObject([
-            "id": .number(entry.id), "kind": .string(kind), "platform": .string(configuration.platform.appName),
+            "id": .number(entry.id), "kind": .string(kind),
+            "platform": .string(configuration.platform.appName),
         ])
         for (name, value) in more { object[name] = value }
         return object
@@ -46,15 +64,33 @@ extension DeviceDaemon {
             entry.awaitsLogin = false
             try await finish(
                 entry,
-                DeviceEvent("notification", fields: fields(entry, "secure", ["secureId": .number(id), "title": "Notification", "text": .string(item.payload)])))
+                DeviceEvent(
+                    "notification",
+                    fields: fields(
+                        entry,
+                        "secure",
+                        ["secureId": .number(id), "title": "Notification", "text": .string(item.payload)]
+                    )
+                )
+            )
         case .success(.content):
-            try await fetchFailed(entry, "secure", id, BackendError(status: 200, message: "The item is not a secure one."))
+            try await fetchFailed(
+                entry,
+                "secure",
+                id,
+                BackendError(status: 200, message: "The item is not a secure one.")
+            )
         case .failure(let error) where error.needsLogin: try await askForLogin(entry, "secure", id, error)
         case .failure(let error): try await fetchFailed(entry, "secure", id, error)
         }
     }
 
-    private func askForLogin(_ entry: InboxEntry, _ kind: String, _ id: Int32, _ error: BackendError) async throws {
+    private func askForLogin(
+        _ entry: InboxEntry,
+        _ kind: String,
+        _ id: Int32,
+        _ error: BackendError
+    ) async throws {
         var entry = entry
         // After a login the content is still missing: the notice stands, and stays the push's one event.
         let isRepeat = entry.awaitsLogin
@@ -62,12 +98,21 @@ extension DeviceDaemon {
         entry.text = Self.loginNotice
         try await inbox.markShown(entry)
         if isRepeat { return }
-        var object = fields(entry, kind, ["itemId": .number(id), "text": .string(Self.loginNotice), "reason": .string(error.message)])
+        var object = fields(
+            entry,
+            kind,
+            ["itemId": .number(id), "text": .string(Self.loginNotice), "reason": .string(error.message)]
+        )
         if let status = error.status { object["status"] = .number(status) }
         emit(DeviceEvent("notice", fields: object))
     }
 
-    private func fetchFailed(_ entry: InboxEntry, _ kind: String, _ id: Int32, _ error: BackendError) async throws {
+    private func fetchFailed(
+        _ entry: InboxEntry,
+        _ kind: String,
+        _ id: Int32,
+        _ error: BackendError
+    ) async throws {
         var entry = entry
         entry.awaitsLogin = false
         var object = fields(entry, kind, ["itemId": .number(id), "reason": .string(error.message)])
@@ -79,15 +124,20 @@ extension DeviceDaemon {
         guard let backend = backendClient() else {
             return .failure(BackendError(status: nil, message: "No app back end is configured."))
         }
-        guard state.login != nil else { return .failure(BackendError(status: 401, message: "Nobody is logged in.")) }
-        do { return .success(try await backend.content(id: id)) } catch let error as BackendError { return .failure(error) } catch {
+        guard state.login != nil else {
+            return .failure(BackendError(status: 401, message: "Nobody is logged in."))
+        }
+        do { return .success(try await backend.content(id: id)) } catch let error as BackendError {
+            return .failure(error)
+        } catch {
             return .failure(BackendError(status: nil, message: String(describing: error)))
         }
     }
 
     // MARK: Rich
 
-    private func presentRich(_ entry: InboxEntry, _ id: Int32, _ message: String, _ type: String) async throws {
+    private func presentRich(_ entry: InboxEntry, _ id: Int32, _ message: String, _ type: String) async throws
+    {
         var entry = entry
         entry.richType = type
         guard ["img", "url", "sound", "coupon"].contains(type) else {
@@ -96,7 +146,16 @@ extension DeviceDaemon {
                 entry,
                 DeviceEvent(
                     "notification",
-                    fields: fields(entry, "rich", ["richId": .number(id), "richType": .string(type), "text": .string(message), "reason": "this richType is not known here"])))
+                    fields: fields(
+                        entry,
+                        "rich",
+                        [
+                            "richId": .number(id), "richType": .string(type), "text": .string(message),
+                            "reason": "this richType is not known here",
+                        ]
+                    )
+                )
+            )
         }
         switch await fetch(id) {
         case .success(let content):
@@ -141,7 +200,14 @@ extension DeviceDaemon {
     }
 
     private func showRich(_ entry: InboxEntry, _ id: Int32, _ message: String, _ type: String) async throws {
-        var object = fields(entry, "rich", ["richId": .number(id), "richType": .string(type), "title": "Notification", "text": .string(message)])
+        var object = fields(
+            entry,
+            "rich",
+            [
+                "richId": .number(id), "richType": .string(type), "title": "Notification",
+                "text": .string(message),
+            ]
+        )
         guard configuration.isBackground else {
             object["actions"] = .array(["OK", "More"])
             return try await finish(entry, DeviceEvent("alert", fields: object))
@@ -157,8 +223,11 @@ extension DeviceDaemon {
     }
 
     /// What could not be fetched before: fetched now, and shown once. Only what came for this user.
-    func fetchAwaiting() async throws {
-        for entry in try await inbox.awaitingLogin() where entry.user == nil || entry.user == state.login?.user {
+    func fetchAwaiting() async throws { try await inQueue { try await $0.showAwaiting() } }
+
+    private func showAwaiting() async throws {
+        for entry in try await inbox.awaitingLogin()
+        where entry.user == nil || entry.user == state.login?.user {
             try await presentContent(entry, PushContent(entry.notification))
         }
     }

@@ -8,17 +8,43 @@ import TidingsModels
 extension DeviceDaemon {
     func backendClient(_ login: DeviceState.Login? = nil) -> BackendClient? {
         guard let backend = configuration.backend else { return nil }
-        let credential = (login ?? state.login).map { BackendCredential.basic(user: $0.user, password: $0.password) }
+        let credential = (login ?? state.login).map {
+            BackendCredential.basic(user: $0.user, password: $0.password)
+        }
         return BackendClient(endpoint: backend, credential: credential, client: client)
     }
 
     /// At each start and whenever the handle changes: what succeeded under a day ago and is unchanged is left alone.
     func registerAgain() async {
-        do { try await registerUser(force: false) } catch { registrationFailed(error) }
+        var hasFailed = false
+        do { try await registerUser(force: false) } catch {
+            hasFailed = true
+            registrationFailed(error)
+        }
         do { try await subscribeToNews(force: false) } catch {
+            hasFailed = true
             emit(DeviceEvent("subscription_failed", ["reason": .string(String(describing: error))]))
         }
         try? await fetchAwaiting()
+        if Task.isCancelled { return }
+        retryCount = hasFailed ? retryCount + 1 : 0
+        // A failure is tried again with growing waits; a success is renewed when its day is over.
+        let wait =
+            hasFailed
+            ? min(.seconds(3600), .seconds(5) * (1 << min(retryCount, 12)))
+            : DaemonConfiguration.registrationLife
+        scheduleRegistration(after: wait)
+    }
+
+    /// Replaces the attempt that was planned. `stop` cancels it.
+    func scheduleRegistration(after delay: Duration) {
+        retryTask?.cancel()
+        retryTask = Task {
+            if delay > .zero {
+                guard (try? await time.sleep(for: delay)) != nil else { return }
+            }
+            await self.registerAgain()
+        }
     }
 
     func registrationFailed(_ error: any Error) {
@@ -27,18 +53,20 @@ extension DeviceDaemon {
         emit(DeviceEvent("registration_failed", fields: event))
     }
 
-    private func isFresh(_ at: Timestamp) -> Bool { time.now < at + DaemonConfiguration.registrationLife && at <= time.now }
+    private func isFresh(_ at: Timestamp) -> Bool {
+        time.now < at + DaemonConfiguration.registrationLife && at <= time.now
+    }
 
     // MARK: The user
 
     /// Registers the device for the user that is logged in; one registration at a time.
     func registerUser(force: Bool) async throws {
-        while let running = registering { _ = try? await running.value }
-        guard let login = state.login, let handle = state.handle, configuration.backend != nil else { return }
-        let task = Task { try await self.registerUser(login, handle, force: force) }
-        registering = task
-        defer { registering = nil }
-        try await task.value
+        try await inQueue { daemon in
+            guard let login = daemon.state.login, let handle = daemon.state.handle,
+                daemon.configuration.backend != nil
+            else { return }
+            try await daemon.registerUser(login, handle, force: force)
+        }
     }
 
     private func registerUser(_ login: DeviceState.Login, _ handle: String, force: Bool) async throws {
@@ -46,26 +74,46 @@ extension DeviceDaemon {
         var known = state.registration
         // A cached id is good for exactly one back end, user and handle.
         if known?.backend != address || known?.user != login.user || known?.handle != handle { known = nil }
-        if !force, let known, known.tags == state.loginTags, known.style == configuration.style.rawValue, isFresh(known.at) { return }
+        if !force, let known, known.tags == state.loginTags, known.style == configuration.style.rawValue,
+            isFresh(known.at)
+        {
+            return
+        }
         let id: String
         switch configuration.style {
         case .installation:
             try await backend.registerInstallation(
                 platform: configuration.platform == .apns ? "ios" : configuration.platform.appName,
-                installationID: state.installationID, deviceToken: handle)
+                installationID: state.installationID,
+                deviceToken: handle
+            )
             id = state.installationID
         case .handle: id = try await register(backend, known?.id, handle)
         }
         state.registration = .init(
-            id: id, backend: address, user: login.user, handle: handle, tags: state.loginTags,
-            style: configuration.style.rawValue, at: time.now)
+            id: id,
+            backend: address,
+            user: login.user,
+            handle: handle,
+            tags: state.loginTags,
+            style: configuration.style.rawValue,
+            at: time.now
+        )
         try save()
         emit(DeviceEvent("registered", ["user": .string(login.user), "registrationId": .string(id)]))
     }
 
     /// PUT under the cached id; a 410 forgets it and starts over, once.
-    private func register(_ backend: BackendClient, _ cached: String?, _ handle: String) async throws -> String {
-        let device = DeviceRegistration(platform: configuration.platform.appName, handle: handle, tags: state.loginTags)
+    private func register(
+        _ backend: BackendClient,
+        _ cached: String?,
+        _ handle: String
+    ) async throws -> String {
+        let device = DeviceRegistration(
+            platform: configuration.platform.appName,
+            handle: handle,
+            tags: state.loginTags
+        )
         if let cached {
             do {
                 try await backend.register(id: cached, device)
@@ -83,32 +131,43 @@ extension DeviceDaemon {
     // MARK: News
 
     private func hubClient(_ connection: HubConnectionString) -> HubClient {
-        HubClient(connection, hub: configuration.hubName, client: client, time: time)
+        HubClient(hubOverride ?? connection, hub: configuration.hubName, client: client, time: time)
     }
 
     /// Brings the hub's registration to the wanted categories; an empty set removes it.
     func subscribeToNews(force: Bool) async throws {
+        try await inQueue { try await $0.subscribe(force: force) }
+    }
+
+    private func subscribe(force: Bool) async throws {
         guard let handle = state.handle else { return }
         let wanted = state.wantedCategories
         if wanted.isEmpty {
             guard let subscription = state.subscription, let connection = configuration.hub else { return }
-            if let id = subscription.id.flatMap({ RegistrationID($0) }) { try await hubClient(connection).delete(id) }
+            if let id = subscription.id.flatMap({ RegistrationID($0) }) {
+                try await hubClient(connection).delete(id)
+            }
             state.subscription = nil
             try save()
             return
         }
-        if !force, let done = state.subscription, done.handle == handle, done.categories == wanted, done.locale == state.wantedLocale,
+        if !force, let done = state.subscription, done.handle == handle, done.categories == wanted,
+            done.locale == state.wantedLocale,
             isFresh(done.at)
         {
             return
         }
-        guard let connection = configuration.hub else { throw DaemonFailure("No hub is configured: set a Listen connection string.") }
+        guard let connection = configuration.hub else {
+            throw DaemonFailure("No hub is configured: set a Listen connection string.")
+        }
         let hub = hubClient(connection)
         var tags: [HubTag] = []
         for category in wanted { tags.append(try HubTag(category)) }
         let content = RegistrationContent(
-            handle: try PlatformHandle(handle, platform: configuration.platform), tags: tags,
-            template: NewsTemplate.make(configuration.platform, locale: state.wantedLocale))
+            handle: try PlatformHandle(handle, platform: configuration.platform),
+            tags: tags,
+            template: NewsTemplate.make(configuration.platform, locale: state.wantedLocale)
+        )
         var id = state.subscription?.id.flatMap { RegistrationID($0) }
         do {
             if let id { _ = try await hub.put(id, content) }
@@ -118,12 +177,23 @@ extension DeviceDaemon {
             _ = try await hub.put(fresh, content)
             id = fresh
         }
-        state.subscription = .init(id: id?.text, handle: handle, categories: wanted, locale: state.wantedLocale, at: time.now)
+        state.subscription = .init(
+            id: id?.text,
+            handle: handle,
+            categories: wanted,
+            locale: state.wantedLocale,
+            at: time.now
+        )
         try save()
         emit(
             DeviceEvent(
                 "subscribed",
-                ["categories": .array(wanted.map { .string($0) }), "registrationId": .string(id?.text ?? ""), "title": "Notification", "text": "Subscribed"]))
+                [
+                    "categories": .array(wanted.map { .string($0) }),
+                    "registrationId": .string(id?.text ?? ""), "title": "Notification", "text": "Subscribed",
+                ]
+            )
+        )
     }
 
     func sendHubClient() throws -> HubClient {
@@ -141,20 +211,35 @@ enum NewsTemplate {
         let value = "$(\(locale.map { "News_" + $0 } ?? "messageParam"))"
         switch platform {
         case .apns:
-            return RegistrationTemplate(name: "simpleAPNSTemplate", body: "{\"aps\":{\"alert\":\"\(value)\"}}", expiry: "0")
-        case .gcm: return RegistrationTemplate(name: "simpleGCMTemplate", body: "{\"data\":{\"message\":\"\(value)\"}}")
+            return RegistrationTemplate(
+                name: "simpleAPNSTemplate",
+                body: "{\"aps\":{\"alert\":\"\(value)\"}}",
+                expiry: "0"
+            )
+        case .gcm:
+            return RegistrationTemplate(
+                name: "simpleGCMTemplate",
+                body: "{\"data\":{\"message\":\"\(value)\"}}"
+            )
         case .fcmV1:
-            return RegistrationTemplate(name: "simpleFCMTemplate", body: "{\"message\":{\"data\":{\"message\":\"\(value)\"}}}")
+            return RegistrationTemplate(
+                name: "simpleFCMTemplate",
+                body: "{\"message\":{\"data\":{\"message\":\"\(value)\"}}}"
+            )
         case .wns:
             return RegistrationTemplate(
                 name: "simpleWNSTemplate",
-                body: "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">\(value)</text></binding></visual></toast>",
-                headers: [.init("X-WNS-Type", "wns/toast")])
+                body:
+                    "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">\(value)</text></binding></visual></toast>",
+                headers: [.init("X-WNS-Type", "wns/toast")]
+            )
         case .mpns:
             return RegistrationTemplate(
                 name: "simpleMPNSTemplate",
-                body: "<wp:Notification xmlns:wp=\"WPNotification\"><wp:Toast><wp:Text1>\(value)</wp:Text1></wp:Toast></wp:Notification>",
-                headers: [.init("X-WindowsPhone-Target", "toast"), .init("X-NotificationClass", "2")])
+                body:
+                    "<wp:Notification xmlns:wp=\"WPNotification\"><wp:Toast><wp:Text1>\(value)</wp:Text1></wp:Toast></wp:Notification>",
+                headers: [.init("X-WindowsPhone-Target", "toast"), .init("X-NotificationClass", "2")]
+            )
         }
     }
 }

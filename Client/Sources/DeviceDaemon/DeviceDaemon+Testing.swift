@@ -1,3 +1,6 @@
+import HTTPMessages
+import HubClient
+
 /// What a scenario does to a daemon that no command does: an app whose stored token is lost or has expired.
 extension DeviceDaemon {
     /// Loses the credentials and keeps the registration, as an app does that is opened with a cleared key chain.
@@ -12,6 +15,22 @@ extension DeviceDaemon {
         try save()
     }
 
+    /// True while a command waits for the handle.
+    package func isWaitingForHandleForTests() -> Bool { isWaitingForHandle }
+
+    /// Points the hub at an address where nothing listens, until the next start.
+    package func breakHubForTests() {
+        hubOverride = HubConnectionString(endpoint: .nowhere, keyName: "x", key: "x")
+    }
+
     /// Waits until the handle is confirmed by the gateway, and what follows from it is done.
     package func currentHandleForTests() async throws -> String { try await currentHandle() }
+}
+
+extension HTTPURL {
+    /// A port that nothing may listen on without privileges.
+    fileprivate static var nowhere: HTTPURL {
+        guard let url = HTTPURL("http://127.0.0.1:1") else { preconditionFailure("the literal is a URL") }
+        return url
+    }
 }

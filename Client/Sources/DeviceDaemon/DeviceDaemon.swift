@@ -22,6 +22,8 @@ public actor DeviceDaemon {
     private let statePath: String
     private let connection: GatewayConnection
     var state: DeviceState
+    /// Takes the place of the configured hub in tests of a hub that is away.
+    var hubOverride: HubConnectionString?
     /// Set while the gateway is reached.
     private(set) var connectedSince: Timestamp?
     private(set) var disconnected: (since: Timestamp, reason: String)
@@ -31,8 +33,11 @@ public actor DeviceDaemon {
     private var pump: Task<Void, Never>?
     /// Presentations that wait for a fetch; ``stop()`` waits for them.
     private var presentations: [Int64: Task<Void, Never>] = [:]
-    /// One registration at a time, like the tutorials' queue of width one.
-    var registering: Task<Void, any Error>?
+    /// The end of the queue of width one in which registrations, subscriptions and pending fetches run, like the tutorials'.
+    private var queueEnd: Task<Void, Never>?
+    /// The next attempt after a failed registration or subscription.
+    var retryTask: Task<Void, Never>?
+    var retryCount = 0
 
     /// Opens the state folder and takes its lock.
     package init(_ configuration: DaemonConfiguration, time: any TimeSource, log: Log) throws {
@@ -47,8 +52,13 @@ public actor DeviceDaemon {
         var trust = OutboundTrust()
         var tls: TLSContext?
         if let file = configuration.authorityFile {
-            guard let pem = try Files.read(file) else { throw DaemonFailure("The CA file \(file) does not exist.") }
-            for url in [configuration.gateway, configuration.backend, configuration.hub?.endpoint, configuration.sendHub?.endpoint] {
+            guard let pem = try Files.read(file) else {
+                throw DaemonFailure("The CA file \(file) does not exist.")
+            }
+            for url in [
+                configuration.gateway, configuration.backend, configuration.hub?.endpoint,
+                configuration.sendHub?.endpoint,
+            ] {
                 if let url { trust.authorityFiles[url.origin] = file }
             }
             tls = try TLSContext.client(trusting: pem, protocols: ["http/1.1"])
@@ -57,7 +67,11 @@ public actor DeviceDaemon {
         }
         client = HTTPClient(trust: trust, userAgent: "tidings-device")
         connection = GatewayConnection(
-            url: configuration.gateway, tls: tls, uaid: state.uaid, jitter: { Double.random(in: 0..<1) })
+            url: configuration.gateway,
+            tls: tls,
+            uaid: state.uaid,
+            jitter: { Double.random(in: 0..<1) }
+        )
         disconnected = (time.now, "starting")
     }
 
@@ -80,7 +94,10 @@ public actor DeviceDaemon {
     public func stop() async {
         connection.stop()
         await pump?.value
+        // What waits to be shown is shown at the next start.
+        for task in presentations.values { task.cancel() }
         for task in presentations.values { await task.value }
+        retryTask?.cancel()
         for observer in observers { observer.finish() }
         inbox.close()
     }
@@ -96,6 +113,19 @@ public actor DeviceDaemon {
         for observer in observers { observer.yield(event) }
     }
 
+    /// Runs after everything that was queued before, and alone.
+    func inQueue<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated DeviceDaemon) async throws -> Value
+    ) async throws -> Value {
+        let before = queueEnd
+        let task = Task {
+            await before?.value
+            return try await body(self)
+        }
+        queueEnd = Task { _ = try? await task.value }
+        return try await task.value
+    }
+
     func save() throws { try state.save(statePath) }
 
     static func newUUID() -> String {
@@ -103,13 +133,16 @@ public actor DeviceDaemon {
         bytes[6] = bytes[6] & 0x0F | 0x40
         bytes[8] = bytes[8] & 0x3F | 0x80
         let text = Array(Hex.encode(bytes).utf8)
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }.joined(separator: "-")
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }
+            .joined(separator: "-")
     }
 
     // MARK: The gateway
 
     private func requestHandle() {
-        if let channelID = state.channelID { connection.register(channelID: channelID, platform: configuration.platform) }
+        if let channelID = state.channelID {
+            connection.register(channelID: channelID, platform: configuration.platform)
+        }
     }
 
     /// Gives the handle back and asks for a fresh one, as an operating system does when an app is reinstalled.
@@ -136,6 +169,8 @@ public actor DeviceDaemon {
                     if isForgotten { requestHandle() }
                 }
                 emit(DeviceEvent("connected", ["gateway": .string(configuration.gateway.origin)]))
+                // What failed while the network was away is tried again; what is fresh is left alone.
+                if state.handle != nil { scheduleRegistration(after: .zero) }
             case .disconnected(let reason):
                 if connectedSince != nil { disconnected.since = time.now }
                 connectedSince = nil
@@ -157,12 +192,17 @@ public actor DeviceDaemon {
         if state.handle != handle {
             state.handle = handle
             try save()
-            emit(DeviceEvent("handle", ["platform": .string(configuration.platform.appName), "handle": .string(handle)]))
+            emit(
+                DeviceEvent(
+                    "handle",
+                    ["platform": .string(configuration.platform.appName), "handle": .string(handle)]
+                )
+            )
         }
         let waiters = handleWaiters
         handleWaiters = [:]
         for waiter in waiters.values { waiter.resume() }
-        await registerAgain()
+        scheduleRegistration(after: .zero)
     }
 
     /// The handle, waiting for it up to ``DaemonConfiguration/handleTimeout``.
@@ -179,10 +219,14 @@ public actor DeviceDaemon {
             timeout.cancel()
         }
         guard let handle = state.handle else {
-            throw DaemonFailure("The device has no handle yet: the gateway is not reached (\(disconnected.reason)).")
+            throw DaemonFailure(
+                "The device has no handle yet: the gateway is not reached (\(disconnected.reason))."
+            )
         }
         return handle
     }
+
+    var isWaitingForHandle: Bool { !handleWaiters.isEmpty }
 
     private func giveUpWaiting(_ ticket: Int) { handleWaiters.removeValue(forKey: ticket)?.resume() }
 
@@ -193,7 +237,11 @@ public actor DeviceDaemon {
     private func arrived(_ notification: DeviceNotification) async throws {
         let entry = try await inbox.add(notification, user: state.login?.user, now: time.now)
         connection.acknowledge([
-            .init(channelID: notification.channelID, version: notification.version, code: entry == nil ? 102 : 100)
+            .init(
+                channelID: notification.channelID,
+                version: notification.version,
+                code: entry == nil ? 102 : 100
+            )
         ])
         guard let entry else { return }
         await present(entry)
@@ -213,7 +261,9 @@ public actor DeviceDaemon {
     }
 
     private func show(_ entry: InboxEntry, _ content: PushContent) async {
-        do { try await presentContent(entry, content) } catch {
+        do { try await presentContent(entry, content) } catch is CancellationError {
+            // Stopping: it stays unshown in the inbox.
+        } catch {
             log.error("inbox_failed", ["reason": .string(String(describing: error))])
             emit(DeviceEvent("error", ["reason": .string(String(describing: error))]))
         }

@@ -52,11 +52,15 @@ struct DeviceState: Equatable, Sendable {
     static func load(_ path: String, newInstallationID: String) throws -> DeviceState {
         guard let bytes = try Files.read(path) else { return DeviceState(installationID: newInstallationID) }
         let json = try JSONValue(parsing: bytes)
-        var state = DeviceState(installationID: json["PushToUserInstallationId"]?.stringValue ?? newInstallationID)
+        var state = DeviceState(
+            installationID: json["PushToUserInstallationId"]?.stringValue ?? newInstallationID
+        )
         state.uaid = json["uaid"]?.stringValue
         state.channelID = json["channelID"]?.stringValue
         state.handle = json["handle"]?.stringValue
-        if let user = json["login"]?["user"]?.stringValue, let password = json["login"]?["password"]?.stringValue {
+        if let user = json["login"]?["user"]?.stringValue,
+            let password = json["login"]?["password"]?.stringValue
+        {
             state.login = Login(user: user, password: password)
         }
         state.loginTags = strings(json["loginTags"])
@@ -65,15 +69,27 @@ struct DeviceState: Equatable, Sendable {
             let user = registration?["user"]?.stringValue, let handle = registration?["handle"]?.stringValue
         {
             state.registration = BackendRegistration(
-                id: id, backend: backend, user: user, handle: handle, tags: strings(registration?["tags"]),
-                style: registration?["style"]?.stringValue ?? "handle", at: time(registration?["at"]))
+                id: id,
+                backend: backend,
+                user: user,
+                handle: handle,
+                tags: strings(registration?["tags"]),
+                style: registration?["style"]?.stringValue ?? "handle",
+                at: time(registration?["at"])
+            )
         }
         state.wantedCategories = strings(json["BreakingNewsCategories"]?["wanted"])
         state.wantedLocale = json["BreakingNewsCategories"]?["wantedLocale"]?.stringValue
-        if let confirmed = json["BreakingNewsCategories"]?["confirmed"], let handle = confirmed["handle"]?.stringValue {
+        if let confirmed = json["BreakingNewsCategories"]?["confirmed"],
+            let handle = confirmed["handle"]?.stringValue
+        {
             state.subscription = Subscription(
-                id: confirmed["registrationId"]?.stringValue, handle: handle, categories: strings(confirmed["categories"]),
-                locale: confirmed["locale"]?.stringValue, at: time(confirmed["at"]))
+                id: confirmed["registrationId"]?.stringValue,
+                handle: handle,
+                categories: strings(confirmed["categories"]),
+                locale: confirmed["locale"]?.stringValue,
+                at: time(confirmed["at"])
+            )
         }
         return state
     }
@@ -87,12 +103,15 @@ struct DeviceState: Equatable, Sendable {
         set("uaid", uaid)
         set("channelID", channelID)
         set("handle", handle)
-        if let login { object["login"] = .object(["user": .string(login.user), "password": .string(login.password)]) }
+        if let login {
+            object["login"] = .object(["user": .string(login.user), "password": .string(login.password)])
+        }
         object["loginTags"] = Self.array(loginTags)
         if let registration {
             object["RegistrationId"] = .string(registration.id)
             object["registration"] = .object([
-                "backend": .string(registration.backend), "user": .string(registration.user), "handle": .string(registration.handle),
+                "backend": .string(registration.backend), "user": .string(registration.user),
+                "handle": .string(registration.handle),
                 "tags": Self.array(registration.tags), "style": .string(registration.style),
                 "at": .number(registration.at.milliseconds),
             ])
@@ -113,6 +132,10 @@ struct DeviceState: Equatable, Sendable {
     }
 
     private static func array(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
-    private static func strings(_ value: JSONValue?) -> [String] { (value?.arrayValue ?? []).compactMap(\.stringValue) }
-    private static func time(_ value: JSONValue?) -> Timestamp { Timestamp(milliseconds: Int64(value?.integerValue ?? 0)) }
+    private static func strings(_ value: JSONValue?) -> [String] {
+        (value?.arrayValue ?? []).compactMap(\.stringValue)
+    }
+    private static func time(_ value: JSONValue?) -> Timestamp {
+        Timestamp(milliseconds: Int64(value?.integerValue ?? 0))
+    }
 }

@@ -35,12 +35,21 @@ final class Inbox: Sendable {
     func add(_ notification: DeviceNotification, user: String?, now: Timestamp) async throws -> InboxEntry? {
         try await database.write { connection in
             try connection.run(
-                "INSERT OR IGNORE INTO entry (version, received, frame, user) VALUES (?1, ?2, ?3, ?4)", .text(notification.version),
-                .integer(now.milliseconds), .text(GatewayFrame.notification(notification).text), .optional(user))
+                "INSERT OR IGNORE INTO entry (version, received, frame, user) VALUES (?1, ?2, ?3, ?4)",
+                .text(notification.version),
+                .integer(now.milliseconds),
+                .text(GatewayFrame.notification(notification).text),
+                .optional(user)
+            )
             guard connection.changedRowCount == 1 else { return nil }
             return InboxEntry(
-                id: connection.lastInsertedRow, received: now, notification: notification, isShown: false, awaitsLogin: false,
-                user: user)
+                id: connection.lastInsertedRow,
+                received: now,
+                notification: notification,
+                isShown: false,
+                awaitsLogin: false,
+                user: user
+            )
         }
     }
 
@@ -51,15 +60,26 @@ final class Inbox: Sendable {
                 """
                 UPDATE entry SET shown = 1, text = ?2, rich_type = ?3, file = ?4, content = ?5, content_type = ?6,
                     awaits_login = ?7 WHERE id = ?1
-                """, .integer(entry.id), .optional(entry.text), .optional(entry.richType), .optional(entry.file),
-                .optional(entry.content), .optional(entry.contentType), .integer(entry.awaitsLogin ? 1 : 0))
+                """,
+                .integer(entry.id),
+                .optional(entry.text),
+                .optional(entry.richType),
+                .optional(entry.file),
+                .optional(entry.content),
+                .optional(entry.contentType),
+                .integer(entry.awaitsLogin ? 1 : 0)
+            )
         }
     }
 
-    func entry(_ id: Int64) async throws -> InboxEntry? { try await entries("WHERE id = ?1", .integer(id)).first }
+    func entry(_ id: Int64) async throws -> InboxEntry? {
+        try await entries("WHERE id = ?1", .integer(id)).first
+    }
     func all() async throws -> [InboxEntry] { try await entries("ORDER BY id") }
     func unshown() async throws -> [InboxEntry] { try await entries("WHERE shown = 0 ORDER BY id") }
-    func awaitingLogin() async throws -> [InboxEntry] { try await entries("WHERE awaits_login = 1 ORDER BY id") }
+    func awaitingLogin() async throws -> [InboxEntry] {
+        try await entries("WHERE awaits_login = 1 ORDER BY id")
+    }
 
     private func entries(_ condition: String, _ argument: SQLiteValue? = nil) async throws -> [InboxEntry] {
         try await database.read { connection in
@@ -67,21 +87,32 @@ final class Inbox: Sendable {
                 """
                 SELECT id, received, frame, shown, text, rich_type, file, content, content_type, awaits_login, user
                 FROM entry \(condition)
-                """)
+                """
+            )
+            defer { statement.reset() }
             try statement.bind(argument.map { [$0] } ?? [])
             var found: [InboxEntry] = []
             while try statement.step() {
-                guard case .notification(let notification)? = try? GatewayFrame(parsing: statement.text(2)) else {
+                guard case .notification(let notification)? = try? GatewayFrame(parsing: statement.text(2))
+                else {
                     throw SQLiteError(code: 11, message: "inbox entry \(statement.integer(0)) cannot be read")
                 }
                 found.append(
                     InboxEntry(
-                        id: statement.integer(0), received: Timestamp(milliseconds: statement.integer(1)), notification: notification,
-                        isShown: statement.integer(3) == 1, text: statement.optionalText(4), richType: statement.optionalText(5),
-                        file: statement.optionalText(6), content: statement.optionalText(7), contentType: statement.optionalText(8),
-                        awaitsLogin: statement.integer(9) == 1, user: statement.optionalText(10)))
+                        id: statement.integer(0),
+                        received: Timestamp(milliseconds: statement.integer(1)),
+                        notification: notification,
+                        isShown: statement.integer(3) == 1,
+                        text: statement.optionalText(4),
+                        richType: statement.optionalText(5),
+                        file: statement.optionalText(6),
+                        content: statement.optionalText(7),
+                        contentType: statement.optionalText(8),
+                        awaitsLogin: statement.integer(9) == 1,
+                        user: statement.optionalText(10)
+                    )
+                )
             }
-            statement.reset()
             return found
         }
     }

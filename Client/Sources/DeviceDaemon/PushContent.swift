@@ -26,7 +26,9 @@ package enum PushContent: Equatable, Sendable {
     }
 
     private static func apple(_ data: [UInt8]) -> PushContent {
-        guard case .object(let object)? = try? JSONValue(parsing: data) else { return .unreadable(reason: "the payload is not a JSON object") }
+        guard case .object(let object)? = try? JSONValue(parsing: data) else {
+            return .unreadable(reason: "the payload is not a JSON object")
+        }
         if let stored = stored(object) { return stored }
         let aps = object["aps"]
         if let text = aps?["alert"]?.stringValue { return .text(title: nil, body: text) }
@@ -38,10 +40,14 @@ package enum PushContent: Equatable, Sendable {
     }
 
     private static func google(_ data: [UInt8]) -> PushContent {
-        guard case .object(let object)? = try? JSONValue(parsing: data) else { return .unreadable(reason: "the payload is not a JSON object") }
+        guard case .object(let object)? = try? JSONValue(parsing: data) else {
+            return .unreadable(reason: "the payload is not a JSON object")
+        }
         if case .object(let data)? = object["data"] {
             if let stored = stored(data) { return stored }
-            if let text = data["message"]?.stringValue { return .text(title: data["title"]?.stringValue, body: text) }
+            if let text = data["message"]?.stringValue {
+                return .text(title: data["title"]?.stringValue, body: text)
+            }
         }
         if let body = object["notification"]?["body"]?.stringValue {
             return .text(title: object["notification"]?["title"]?.stringValue, body: body)
@@ -54,13 +60,22 @@ package enum PushContent: Equatable, Sendable {
             let text = String(decoding: notification.data, as: UTF8.self)
             // The secure-push tutorial's raw body is the bare id.
             if let id = itemID(text) { return .secure(id: id) }
-            if case .object(let object)? = try? JSONValue(parsing: notification.data), let stored = stored(object) { return stored }
+            if case .object(let object)? = try? JSONValue(parsing: notification.data),
+                let stored = stored(object)
+            {
+                return stored
+            }
             return .text(title: nil, body: text)
         }
-        guard let root = try? XMLElement(parsing: notification.data) else { return .unreadable(reason: "the payload is not XML") }
+        guard let root = try? XMLElement(parsing: notification.data) else {
+            return .unreadable(reason: "the payload is not XML")
+        }
         let texts = Self.texts(root)
         if texts.isEmpty { return .silent }
-        return .text(title: texts.count > 1 ? texts[0] : nil, body: texts.dropFirst(texts.count > 1 ? 1 : 0).joined(separator: "\n"))
+        return .text(
+            title: texts.count > 1 ? texts[0] : nil,
+            body: texts.dropFirst(texts.count > 1 ? 1 : 0).joined(separator: "\n")
+        )
     }
 
     private static func texts(_ element: XMLElement) -> [String] {
@@ -70,11 +85,16 @@ package enum PushContent: Equatable, Sendable {
     /// A secure or rich id, as a string or a number.
     private static func stored(_ object: JSONObject) -> PushContent? {
         if let value = object["secureId"] {
-            return itemID(value).map { .secure(id: $0) } ?? .unreadable(reason: "secureId is not a 31-bit integer")
+            return itemID(value).map { .secure(id: $0) }
+                ?? .unreadable(reason: "secureId is not a 31-bit integer")
         }
         if let value = object["richId"] {
             guard let id = itemID(value) else { return .unreadable(reason: "richId is not a 31-bit integer") }
-            return .rich(id: id, message: object["richMessage"]?.stringValue ?? "", type: object["richType"]?.stringValue ?? "")
+            return .rich(
+                id: id,
+                message: object["richMessage"]?.stringValue ?? "",
+                type: object["richType"]?.stringValue ?? ""
+            )
         }
         return nil
     }

@@ -41,8 +41,12 @@ package final class GatewayConnection: @unchecked Sendable {
     ///   - uaid: What the gateway called this device before.
     ///   - jitter: Draws from `0..<1`.
     package init(
-        url: HTTPURL, tls: TLSContext?, uaid: String?, policy: ReconnectPolicy = ReconnectPolicy(),
-        on loop: EventLoop = EventLoopGroup.shared.next(), jitter: @escaping @Sendable () -> Double
+        url: HTTPURL,
+        tls: TLSContext?,
+        uaid: String?,
+        policy: ReconnectPolicy = ReconnectPolicy(),
+        on loop: EventLoop = EventLoopGroup.shared.next(),
+        jitter: @escaping @Sendable () -> Double
     ) {
         self.url = url
         self.tls = url.scheme == "https" ? tls : nil
@@ -96,7 +100,9 @@ package final class GatewayConnection: @unchecked Sendable {
     private func dial() {
         guard !isStopped else { return }
         timer?.cancel()
-        timer = LoopTimer(on: loop, after: Self.openTimeout) { [weak self] in self?.lost("no answer from the gateway in time") }
+        timer = LoopTimer(on: loop, after: Self.openTimeout) { [weak self] in
+            self?.lost("no answer from the gateway in time")
+        }
         let client = WebSocketClient(owner: self, url: url, on: loop)
         socket = client
         let (url, tls, loop) = (url, tls, loop)
@@ -104,8 +110,12 @@ package final class GatewayConnection: @unchecked Sendable {
         Task(executorPreference: loop) { [weak self] in
             do {
                 try await loop.connect(
-                    host: url.host, port: url.port, tls: tls, handler: { client },
-                    attach: { _, connection in client.attach(connection) })
+                    host: url.host,
+                    port: url.port,
+                    tls: tls,
+                    handler: { client },
+                    attach: { _, connection in client.attach(connection) }
+                )
             } catch {
                 let reason = String(describing: error)
                 loop.execute { [weak self] in self?.lost(client, reason) }
@@ -131,7 +141,8 @@ package final class GatewayConnection: @unchecked Sendable {
                 continuation.yield(
                     status == 200
                         ? .registered(channelID: channelID, handle: endpoint)
-                        : .registrationRefused(channelID: channelID, status: status, reason: endpoint))
+                        : .registrationRefused(channelID: channelID, status: status, reason: endpoint)
+                )
             case .unregister(let channelID, _):
                 pendingUnregistrations.removeAll { $0 == channelID }
                 continuation.yield(.unregistered(channelID: channelID))
@@ -200,6 +211,7 @@ private final class WebSocketClient: StreamConnectionHandler, @unchecked Sendabl
     private let key: String
     private var random = SystemRandomNumberGenerator()
     private var closeReason: String?
+    private var isGivenUp = false
 
     init(owner: GatewayConnection, url: HTTPURL, on loop: EventLoop) {
         self.owner = owner
@@ -209,14 +221,21 @@ private final class WebSocketClient: StreamConnectionHandler, @unchecked Sendabl
         key = Base64.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
     }
 
-    func attach(_ connection: StreamConnection) { self.connection = connection }
+    func attach(_ connection: StreamConnection) {
+        self.connection = connection
+        // Given up while it was dialling.
+        if isGivenUp { loop.execute { connection.close() } }
+    }
 
     private var mask: [UInt8] { (0..<4).map { _ in UInt8.random(in: .min ... .max, using: &random) } }
 
-    func send(_ text: String) { connection?.write(WebSocketEncoder.frame(.text, Array(text.utf8), mask: mask)) }
+    func send(_ text: String) {
+        connection?.write(WebSocketEncoder.frame(.text, Array(text.utf8), mask: mask))
+    }
     func ping() { connection?.write(WebSocketEncoder.frame(.ping, [], mask: mask)) }
 
     func close(_ code: UInt16) {
+        isGivenUp = true
         guard let connection, !connection.isClosed else { return }
         if head == nil { connection.write(WebSocketEncoder.close(code, "", mask: mask)) }
         connection.closeWhenDrained()
@@ -260,7 +279,9 @@ private final class WebSocketClient: StreamConnectionHandler, @unchecked Sendabl
             guard let colon = line.firstIndex(of: ":") else { continue }
             fields.append(String(line[..<colon]), ASCII.trimmed(line[line.index(after: colon)...]))
         }
-        let expected = Base64.encode(HandshakeDigest.sha1(Array((key + HandshakeDigest.webSocketSuffix).utf8)))
+        let expected = Base64.encode(
+            HandshakeDigest.sha1(Array((key + HandshakeDigest.webSocketSuffix).utf8))
+        )
         guard fields["Sec-WebSocket-Accept"] == expected, fields.has("websocket", in: "Upgrade") else {
             fail("the gateway's answer to the WebSocket handshake is wrong")
             return false
@@ -275,7 +296,8 @@ private final class WebSocketClient: StreamConnectionHandler, @unchecked Sendabl
                 case .text(let text): owner?.received(self, text)
                 case .ping(let payload): connection?.write(WebSocketEncoder.frame(.pong, payload, mask: mask))
                 case .close(let code, let reason):
-                    closeReason = "the gateway closed the connection (\(code)\(reason.isEmpty ? "" : " \(reason)"))"
+                    closeReason =
+                        "the gateway closed the connection (\(code)\(reason.isEmpty ? "" : " \(reason)"))"
                     connection?.close(.ended)
                 case .pong, .binary: break
                 }

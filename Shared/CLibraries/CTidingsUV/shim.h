@@ -97,6 +97,9 @@ static inline int tidings_uv_local_port(int fd) {
     return 0;
 }
 
+/// Tells the peer that no more bytes follow.
+static inline void tidings_uv_shutdown_writing(int fd) { shutdown(fd, SHUT_WR); }
+
 /// Fills `storage` (sockaddr_storage) from a numeric IPv4 or IPv6 address; the length used, or 0 when
 /// `host` is not numeric.
 static inline unsigned int tidings_uv_numeric_address(

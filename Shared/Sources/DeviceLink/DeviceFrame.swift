@@ -29,7 +29,9 @@ package enum DeviceFrame: Equatable, Sendable {
     package init(parsing text: String) throws(LinkViolation) {
         let object = try LinkJSON.object(text)
         func string(_ name: String) throws(LinkViolation) -> String {
-            guard let value = object[name]?.stringValue else { throw LinkViolation.json("the member '\(name)' must be a string") }
+            guard let value = object[name]?.stringValue else {
+                throw LinkViolation.json("the member '\(name)' must be a string")
+            }
             return value
         }
         switch object["messageType"]?.stringValue {
@@ -37,18 +39,34 @@ package enum DeviceFrame: Equatable, Sendable {
         case "register":
             var platform: Platform?
             if let name = object["platform"]?.stringValue {
-                guard let known = Platform(appName: name) else { throw LinkViolation.json("the platform '\(name)' is not known") }
+                guard let known = Platform(appName: name) else {
+                    throw LinkViolation.json("the platform '\(name)' is not known")
+                }
                 platform = known
             }
-            self = .register(channelID: try LinkJSON.channelID(string("channelID")), key: object["key"]?.stringValue, platform: platform)
+            self = .register(
+                channelID: try LinkJSON.channelID(string("channelID")),
+                key: object["key"]?.stringValue,
+                platform: platform
+            )
         case "unregister":
-            self = .unregister(channelID: try LinkJSON.channelID(string("channelID")), code: object["code"]?.integerValue ?? 200)
+            self = .unregister(
+                channelID: try LinkJSON.channelID(string("channelID")),
+                code: object["code"]?.integerValue ?? 200
+            )
         case "ack":
             var acks: [Ack] = []
             for update in object["updates"]?.arrayValue ?? [] {
-                guard let version = update["version"]?.stringValue else { throw LinkViolation.json("an update has no version") }
+                guard let version = update["version"]?.stringValue else {
+                    throw LinkViolation.json("an update has no version")
+                }
                 acks.append(
-                    Ack(channelID: update["channelID"]?.stringValue ?? "", version: version, code: update["code"]?.integerValue ?? 100))
+                    Ack(
+                        channelID: update["channelID"]?.stringValue ?? "",
+                        version: version,
+                        code: update["code"]?.integerValue ?? 100
+                    )
+                )
             }
             self = .ack(acks)
         case "nack": self = .nack(version: try string("version"), code: object["code"]?.integerValue ?? 0)
@@ -63,13 +81,20 @@ package enum DeviceFrame: Equatable, Sendable {
     package var text: String {
         switch self {
         case .hello(let uaid):
-            LinkJSON.text([("messageType", "hello"), ("use_webpush", true)] + (uaid.map { [("uaid", .string($0))] } ?? []))
+            LinkJSON.text(
+                [("messageType", "hello"), ("use_webpush", true)]
+                    + (uaid.map { [("uaid", .string($0))] } ?? [])
+            )
         case .register(let channelID, let key, let platform):
             LinkJSON.text(
-                [("messageType", "register"), ("channelID", .string(channelID))] + (key.map { [("key", .string($0))] } ?? [])
-                    + (platform.map { [("platform", .string($0.appName))] } ?? []))
+                [("messageType", "register"), ("channelID", .string(channelID))]
+                    + (key.map { [("key", .string($0))] } ?? [])
+                    + (platform.map { [("platform", .string($0.appName))] } ?? [])
+            )
         case .unregister(let channelID, let code):
-            LinkJSON.text([("messageType", "unregister"), ("channelID", .string(channelID)), ("code", .number(code))])
+            LinkJSON.text([
+                ("messageType", "unregister"), ("channelID", .string(channelID)), ("code", .number(code)),
+            ])
         case .ack(let acks):
             LinkJSON.text([
                 ("messageType", "ack"),
@@ -77,14 +102,19 @@ package enum DeviceFrame: Equatable, Sendable {
                     "updates",
                     .array(
                         acks.map {
-                            .object(["channelID": .string($0.channelID), "version": .string($0.version), "code": .number($0.code)])
-                        })
+                            .object([
+                                "channelID": .string($0.channelID), "version": .string($0.version),
+                                "code": .number($0.code),
+                            ])
+                        }
+                    )
                 ),
             ])
         case .nack(let version, let code):
             LinkJSON.text([("messageType", "nack"), ("version", .string(version)), ("code", .number(code))])
         case .ping: "{}"
-        case .broadcastSubscribe: LinkJSON.text([("messageType", "broadcast_subscribe"), ("broadcasts", .object([:]))])
+        case .broadcastSubscribe:
+            LinkJSON.text([("messageType", "broadcast_subscribe"), ("broadcasts", .object([:]))])
         }
     }
 }
@@ -102,10 +132,22 @@ package struct LinkViolation: Error, Equatable, Sendable {
         self.detail = detail
     }
 
-    package static func json(_ detail: String) -> LinkViolation { .init(closeCode: 1011, name: "Json", detail: detail) }
-    package static func state(_ detail: String) -> LinkViolation { .init(closeCode: 1011, name: "SM", detail: detail) }
-    package static let handshakeTimeout = LinkViolation(closeCode: 1011, name: "HandshakeTimeout", detail: "no hello in time")
-    package static let unsupported = LinkViolation(closeCode: 1003, name: "UnsupportedMessage", detail: "only text frames are allowed")
+    package static func json(_ detail: String) -> LinkViolation {
+        .init(closeCode: 1011, name: "Json", detail: detail)
+    }
+    package static func state(_ detail: String) -> LinkViolation {
+        .init(closeCode: 1011, name: "SM", detail: detail)
+    }
+    package static let handshakeTimeout = LinkViolation(
+        closeCode: 1011,
+        name: "HandshakeTimeout",
+        detail: "no hello in time"
+    )
+    package static let unsupported = LinkViolation(
+        closeCode: 1003,
+        name: "UnsupportedMessage",
+        detail: "only text frames are allowed"
+    )
 }
 
 enum LinkJSON {
@@ -136,6 +178,7 @@ enum LinkJSON {
     }
 
     static func isLowerHex(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
     }
 }

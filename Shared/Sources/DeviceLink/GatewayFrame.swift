@@ -21,12 +21,21 @@ package enum GatewayFrame: Equatable, Sendable {
             }
             self = .hello(uaid: uaid)
         case "register":
-            guard let channelID = object["channelID"]?.stringValue, let status = object["status"]?.integerValue else {
+            guard let channelID = object["channelID"]?.stringValue,
+                let status = object["status"]?.integerValue
+            else {
                 throw LinkViolation.json("register has no channelID or status")
             }
-            self = .register(channelID: channelID, status: status, endpoint: object["pushEndpoint"]?.stringValue ?? "")
+            self = .register(
+                channelID: channelID,
+                status: status,
+                endpoint: object["pushEndpoint"]?.stringValue ?? ""
+            )
         case "unregister":
-            self = .unregister(channelID: object["channelID"]?.stringValue ?? "", status: object["status"]?.integerValue ?? 0)
+            self = .unregister(
+                channelID: object["channelID"]?.stringValue ?? "",
+                status: object["status"]?.integerValue ?? 0
+            )
         case "notification": self = .notification(try DeviceNotification(object))
         case nil where object.isEmpty: self = .pong
         default: throw LinkViolation.json("the messageType is not known")
@@ -38,7 +47,8 @@ package enum GatewayFrame: Equatable, Sendable {
         switch self {
         case .hello(let uaid):
             LinkJSON.text([
-                ("messageType", "hello"), ("uaid", .string(uaid)), ("status", 200), ("use_webpush", true), ("broadcasts", .object([:])),
+                ("messageType", "hello"), ("uaid", .string(uaid)), ("status", 200), ("use_webpush", true),
+                ("broadcasts", .object([:])),
             ])
         case .register(let channelID, let status, let endpoint):
             LinkJSON.text([
@@ -46,7 +56,9 @@ package enum GatewayFrame: Equatable, Sendable {
                 ("pushEndpoint", .string(endpoint)),
             ])
         case .unregister(let channelID, let status):
-            LinkJSON.text([("messageType", "unregister"), ("channelID", .string(channelID)), ("status", .number(status))])
+            LinkJSON.text([
+                ("messageType", "unregister"), ("channelID", .string(channelID)), ("status", .number(status)),
+            ])
         case .notification(let notification): notification.text
         case .pong: "{}"
         }
@@ -64,7 +76,13 @@ package struct DeviceNotification: Equatable, Sendable {
     package var headers: [String: String]
     package var data: [UInt8]
 
-    package init(channelID: String, version: String, platform: Platform?, headers: [String: String], data: [UInt8]) {
+    package init(
+        channelID: String,
+        version: String,
+        platform: Platform?,
+        headers: [String: String],
+        data: [UInt8]
+    ) {
         self.channelID = channelID
         self.version = version
         self.platform = platform
@@ -73,17 +91,24 @@ package struct DeviceNotification: Equatable, Sendable {
     }
 
     fileprivate init(_ object: JSONObject) throws(LinkViolation) {
-        guard let channelID = object["channelID"]?.stringValue, let version = object["version"]?.stringValue else {
+        guard let channelID = object["channelID"]?.stringValue, let version = object["version"]?.stringValue
+        else {
             throw LinkViolation.json("a notification has no channelID or version")
         }
         guard let data = Base64.decode(object["data"]?.stringValue ?? "") else {
             throw LinkViolation.json("the data of a notification is not base64url")
         }
         var headers: [String: String] = [:]
-        for member in object["headers"]?.objectValue?.members ?? [] { headers[member.name] = member.value.stringValue ?? "" }
+        for member in object["headers"]?.objectValue?.members ?? [] {
+            headers[member.name] = member.value.stringValue ?? ""
+        }
         self.init(
-            channelID: channelID, version: version, platform: object["platform"]?.stringValue.flatMap(Platform.init(appName:)),
-            headers: headers, data: data)
+            channelID: channelID,
+            version: version,
+            platform: object["platform"]?.stringValue.flatMap(Platform.init(appName:)),
+            headers: headers,
+            data: data
+        )
     }
 
     fileprivate var text: String {

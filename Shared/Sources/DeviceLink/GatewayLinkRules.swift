@@ -33,13 +33,16 @@ package struct GatewayLinkRules: Sendable {
         guard isIdentified else { throw LinkViolation.state("the first frame must be hello") }
         switch frame {
         case .hello: return .nothing
-        case .register(let channelID, let key, let platform): return .register(channelID: channelID, key: key, platform)
+        case .register(let channelID, let key, let platform):
+            return .register(channelID: channelID, key: key, platform)
         case .unregister(let channelID, _): return .unregister(channelID: channelID)
         case .ack(let acks): return .acknowledge(acks)
         case .nack(_, let code): return .count(nackCode: code)
         case .broadcastSubscribe: return .nothing
         case .ping:
-            if let lastPing, now - lastPing < Self.pingIntervalMin { throw LinkViolation.state("pings follow each other too fast") }
+            if let lastPing, now - lastPing < Self.pingIntervalMin {
+                throw LinkViolation.state("pings follow each other too fast")
+            }
             lastPing = now
             return .pong
         }

@@ -35,8 +35,13 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     private var local: [Work] = []
     /// What runs once at the end of a turn, after all work: flushes that coalesce many writes. Loop-confined.
     private var turnEnd: [() -> Void] = []
+    /// What continues after the sockets and timers had their turn. Loop-confined.
+    private var nextTurn: [() -> Void] = []
     /// One buffer for all sockets of the loop, filled and read within one callback. Loop-confined.
-    package let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readBufferByteCount, alignment: 16)
+    package let readBuffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: readBufferByteCount,
+        alignment: 16
+    )
 
     package init(name: String) {
         self.name = name
@@ -66,6 +71,12 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     /// Runs `body` at the end of this turn, after every job. For the loop's own thread.
     package func atTurnEnd(_ body: @escaping () -> Void) {
         turnEnd.append(body)
+    }
+
+    /// Runs `body` after the next poll, so that one busy socket leaves room for the others. For the loop's own thread.
+    package func inNextTurn(_ body: @escaping () -> Void) {
+        nextTurn.append(body)
+        uv_async_send(wake)
     }
 
     package func enqueue(_ job: consuming ExecutorJob) { hand(.job(UnownedJob(job))) }
@@ -123,8 +134,19 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         loop?.pointee.data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
+    private func runTurnEnd() -> Int {
+        let bodies = turnEnd
+        turnEnd.removeAll(keepingCapacity: true)
+        for body in bodies { body() }
+        return bodies.count
+    }
+
+    /// Runs what is there. Work that it makes itself is bounded, so that it starves neither sockets nor timers.
     private func drain() {
         var left = Self.jobCountMaxPerTurn
+        let continued = nextTurn
+        nextTurn.removeAll(keepingCapacity: true)
+        for body in continued { body() }
         while true {
             let foreign = inbox.withLock { inbox in
                 inbox.isWaking = false
@@ -135,10 +157,11 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
             local += foreign
             if local.isEmpty {
                 if turnEnd.isEmpty { return }
-                let bodies = turnEnd
-                turnEnd.removeAll(keepingCapacity: true)
-                for body in bodies { body() }
-                continue
+                // A flush may cause the next one (a fast reader of a long body): it counts like many jobs.
+                left -= runTurnEnd() * 64
+                if left > 0 { continue }
+                uv_async_send(wake)
+                return
             }
             let batch = local
             local.removeAll(keepingCapacity: true)
@@ -146,12 +169,15 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
                 switch work {
                 case .job(let job):
                     job.runSynchronously(
-                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                        isolatedTo: asUnownedSerialExecutor(),
+                        taskExecutor: asUnownedTaskExecutor()
+                    )
                 case .closure(let body): body()
                 }
             }
             left -= batch.count
             if left <= 0 {
+                _ = runTurnEnd()
                 uv_async_send(wake)
                 return
             }

@@ -6,7 +6,9 @@ package final class ForeignPoll {
     private let onReady: (_ readable: Bool, _ writable: Bool) -> Void
 
     package init(
-        _ descriptor: Int32, on loop: EventLoop, onReady: @escaping (_ readable: Bool, _ writable: Bool) -> Void
+        _ descriptor: Int32,
+        on loop: EventLoop,
+        onReady: @escaping (_ readable: Bool, _ writable: Bool) -> Void
     ) throws(SystemError) {
         self.onReady = onReady
         let poll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
@@ -21,14 +23,16 @@ package final class ForeignPoll {
 
     package func watch(readable: Bool, writable: Bool) {
         guard let poll else { return }
-        let events = (readable ? Int32(UV_READABLE.rawValue) : 0) | (writable ? Int32(UV_WRITABLE.rawValue) : 0)
+        let events =
+            (readable ? Int32(UV_READABLE.rawValue) : 0) | (writable ? Int32(UV_WRITABLE.rawValue) : 0)
         uv_poll_start(poll, events) { poll, status, events in
             guard let context = poll?.pointee.data else { return }
             let owner = Unmanaged<ForeignPoll>.fromOpaque(context).takeUnretainedValue()
             // An error counts as ready for both: the library's next call reports it.
             owner.onReady(
                 status < 0 || events & Int32(UV_READABLE.rawValue) != 0,
-                status < 0 || events & Int32(UV_WRITABLE.rawValue) != 0)
+                status < 0 || events & Int32(UV_WRITABLE.rawValue) != 0
+            )
         }
     }
 

@@ -8,7 +8,10 @@ package final class LoopTimer {
 
     /// Calls `body` after `delay`, and then every `interval` when one is given.
     package init(
-        on loop: EventLoop, after delay: Duration, every interval: Duration? = nil, _ body: @escaping () -> Void
+        on loop: EventLoop,
+        after delay: Duration,
+        every interval: Duration? = nil,
+        _ body: @escaping () -> Void
     ) {
         loop.preconditionOnLoop()
         self.body = body
@@ -18,7 +21,12 @@ package final class LoopTimer {
         // libuv holds the timer until its close callback: https://docs.libuv.org/en/v1.x/handle.html#c.uv_close
         timer.pointee.data = Unmanaged.passRetained(self).toOpaque()
         self.timer = timer
-        uv_timer_start(timer, timerFired, delay.wholeMilliseconds, interval.map { max(1, $0.wholeMilliseconds) } ?? 0)
+        uv_timer_start(
+            timer,
+            timerFired,
+            delay.wholeMilliseconds,
+            interval.map { max(1, $0.wholeMilliseconds) } ?? 0
+        )
     }
 
     package func cancel() {

@@ -75,14 +75,17 @@ extension EventLoop {
     }
 
     /// Runs blocking work on libuv's bounded worker pool (4 threads).
-    package func runBlocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    package func runBlocking<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             let work = BlockingWork { continuation.resume(with: Swift.Result(catching: body)) }
             execute { [self] in
                 let request = UnsafeMutablePointer<uv_work_t>.allocate(capacity: 1)
                 request.pointee.data = Unmanaged.passRetained(work).toOpaque()
                 uv_queue_work(
-                    handle, request,
+                    handle,
+                    request,
                     { request in
                         guard let context = request?.pointee.data else { return }
                         Unmanaged<BlockingWork>.fromOpaque(context).takeUnretainedValue().body()
@@ -91,7 +94,8 @@ extension EventLoop {
                         guard let request, let context = request.pointee.data else { return }
                         Unmanaged<BlockingWork>.fromOpaque(context).release()
                         request.deallocate()
-                    })
+                    }
+                )
             }
         }
     }
@@ -108,7 +112,9 @@ private final class PendingLookup: Sendable {
 }
 
 private func lookupEnded(
-    _ request: UnsafeMutablePointer<uv_getaddrinfo_t>?, _ status: Int32, _ first: UnsafeMutablePointer<addrinfo>?
+    _ request: UnsafeMutablePointer<uv_getaddrinfo_t>?,
+    _ status: Int32,
+    _ first: UnsafeMutablePointer<addrinfo>?
 ) {
     guard let request, let context = request.pointee.data else { return }
     let pending = Unmanaged<PendingLookup>.fromOpaque(context).takeRetainedValue()
@@ -123,7 +129,9 @@ private func lookupEnded(
     var cursor = first
     while let info = cursor {
         if let address = tidings_uv_address(info) {
-            addresses.append(SocketAddress(copying: .init(start: address, count: Int(tidings_uv_address_length(info)))))
+            addresses.append(
+                SocketAddress(copying: .init(start: address, count: Int(tidings_uv_address_length(info))))
+            )
         }
         cursor = info.pointee.ai_next
     }

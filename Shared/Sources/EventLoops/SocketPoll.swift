@@ -25,21 +25,30 @@ package final class SocketPoll {
 
     package func watch(readable: Bool, writable: Bool) {
         guard let poll else { return }
-        let events = (readable ? Int32(UV_READABLE.rawValue) : 0) | (writable ? Int32(UV_WRITABLE.rawValue) : 0)
+        let events =
+            (readable ? Int32(UV_READABLE.rawValue) : 0) | (writable ? Int32(UV_WRITABLE.rawValue) : 0)
         guard events != watched else { return }
         watched = events
         if events == 0 { uv_poll_stop(poll) } else { uv_poll_start(poll, events, pollReady) }
     }
 
+    /// Stops watching and gives the descriptor to the caller, who closes it.
+    package func release() -> Int32 {
+        letGo(closesDescriptor: false)
+        return descriptor
+    }
+
     /// Stops watching and closes the descriptor.
-    package func close() {
+    package func close() { letGo(closesDescriptor: true) }
+
+    private func letGo(closesDescriptor: Bool) {
         onReady = nil
         guard let poll else { return }
         self.poll = nil
         // Stopped before the descriptor is closed, or the kernel could hand its number to a new socket while
         // libuv still watches it.
         uv_poll_stop(poll)
-        Glibc.close(descriptor)
+        if closesDescriptor { Glibc.close(descriptor) }
         UnsafeMutableRawPointer(poll).withMemoryRebound(to: uv_handle_t.self, capacity: 1) { handle in
             uv_close(handle) { handle in
                 guard let handle, let context = handle.pointee.data else { return }

@@ -29,7 +29,9 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
 
     /// Adds a line behind those that are there.
-    public mutating func append(_ name: String, _ value: String) { lines.append(Field(name: name, value: value)) }
+    public mutating func append(_ name: String, _ value: String) {
+        lines.append(Field(name: name, value: value))
+    }
 
     /// Every value of a field, in order.
     public func all(_ name: String) -> [String] { lines.filter { Self.equal($0.name, name) }.map(\.value) }
@@ -59,7 +61,8 @@ package enum ASCII {
     }
 
     package static func equalIgnoringCase(
-        _ left: some Collection<UInt8>, _ right: some Collection<UInt8>
+        _ left: some Collection<UInt8>,
+        _ right: some Collection<UInt8>
     ) -> Bool {
         left.count == right.count && zip(left, right).allSatisfy { lower($0) == lower($1) }
     }

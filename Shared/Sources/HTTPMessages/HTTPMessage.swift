@@ -12,7 +12,12 @@ package struct HTTPRequestHead: Sendable, Equatable {
     package var authority: String
 
     package init(
-        method: String, target: RequestTarget, fields: HTTPFields, version: Version, scheme: String, authority: String
+        method: String,
+        target: RequestTarget,
+        fields: HTTPFields,
+        version: Version,
+        scheme: String,
+        authority: String
     ) {
         self.method = method
         self.target = target
@@ -38,5 +43,7 @@ package struct HTTPAnswer: Sendable, Equatable {
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The seconds of an integer `Retry-After`; the date form is not used by any service we speak to.
-    package var retryAfterSeconds: Int? { fields["Retry-After"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil } }
+    package var retryAfterSeconds: Int? {
+        fields["Retry-After"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
+    }
 }

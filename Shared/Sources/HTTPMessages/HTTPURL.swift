@@ -9,7 +9,8 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Nil for another scheme, user information, no host, a bad port, blanks or control characters.
     package init?(_ text: String) {
-        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let schemeEnd = text.firstRange(of: "://") else { return nil }
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let schemeEnd = text.firstRange(of: "://")
+        else { return nil }
         let scheme = text[..<schemeEnd.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else { return nil }
         let rest = text[schemeEnd.upperBound...].prefix { $0 != "#" }
@@ -29,7 +30,9 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         }
         guard !host.isEmpty else { return nil }
         let defaultPort = scheme == "https" ? 443 : 80
-        guard let port = portText.isEmpty ? defaultPort : Int(portText), (1...65535).contains(port) else { return nil }
+        guard let port = portText.isEmpty ? defaultPort : Int(portText), (1...65535).contains(port) else {
+            return nil
+        }
         let path = rest.dropFirst(authority.count)
         self.scheme = scheme
         self.host = host.lowercased()
@@ -50,6 +53,7 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     package var isLoopback: Bool { Self.isLoopback(host) }
 
     package static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || host == "::1" || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
+        host == "localhost" || host == "::1"
+            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
     }
 }

@@ -22,7 +22,8 @@ package enum PercentEncoding {
         while let byte = rest.next() {
             switch byte {
             case UInt8(ascii: "%"):
-                guard let high = rest.next().flatMap(Hex.digit), let low = rest.next().flatMap(Hex.digit) else { return nil }
+                guard let high = rest.next().flatMap(Hex.digit), let low = rest.next().flatMap(Hex.digit)
+                else { return nil }
                 bytes.append(high << 4 | low)
             case UInt8(ascii: "+") where plusIsBlank: bytes.append(0x20)
             default: bytes.append(byte)

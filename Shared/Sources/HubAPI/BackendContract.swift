@@ -42,8 +42,10 @@ package enum BackendJSON {
     package static func deviceRegistration(_ bytes: [UInt8]) throws(HubError) -> DeviceRegistration {
         let object = try object(bytes)
         return DeviceRegistration(
-            platform: try string(object, "Platform"), handle: try string(object, "Handle"),
-            tags: try strings(object, "Tags"))
+            platform: try string(object, "Platform"),
+            handle: try string(object, "Handle"),
+            tags: try strings(object, "Tags")
+        )
     }
 
     package static func json(_ registration: DeviceRegistration) -> JSONValue {
@@ -66,11 +68,15 @@ package enum BackendJSON {
         }
     }
 
-    package static func installationRegistration(_ bytes: [UInt8]) throws(HubError) -> InstallationRegistration {
+    package static func installationRegistration(
+        _ bytes: [UInt8]
+    ) throws(HubError) -> InstallationRegistration {
         let object = try object(bytes)
         return InstallationRegistration(
-            platform: try string(object, "platform"), installationID: try string(object, "instId"),
-            deviceToken: try string(object, "deviceToken"))
+            platform: try string(object, "platform"),
+            installationID: try string(object, "instId"),
+            deviceToken: try string(object, "deviceToken")
+        )
     }
 
     package static func json(_ registration: InstallationRegistration) -> JSONValue {
@@ -84,7 +90,9 @@ package enum BackendJSON {
     package static func json(_ notification: Notification) -> JSONValue {
         var members: [(String, JSONValue)] = [("Id", .number(Int(notification.id)))]
         if !notification.richType.isEmpty {
-            members += [("Message", .string(notification.message)), ("RichType", .string(notification.richType))]
+            members += [
+                ("Message", .string(notification.message)), ("RichType", .string(notification.richType)),
+            ]
         }
         members += [("Payload", .string(notification.payload)), ("Read", .bool(notification.read))]
         return members.json
@@ -97,8 +105,12 @@ package enum BackendJSON {
         }
         func text(_ name: String) -> String { object.member(ignoringCase: name)?.stringValue ?? "" }
         return Notification(
-            id: id, message: text("Message"), richType: text("RichType"), payload: text("Payload"),
-            read: object.member(ignoringCase: "Read")?.boolValue ?? false)
+            id: id,
+            message: text("Message"),
+            richType: text("RichType"),
+            payload: text("Payload"),
+            read: object.member(ignoringCase: "Read")?.boolValue ?? false
+        )
     }
 
     package static func object(_ bytes: [UInt8]) throws(HubError) -> JSONObject {
@@ -106,7 +118,9 @@ package enum BackendJSON {
         do throws(JSONError) { value = try JSONValue(parsing: bytes) } catch {
             throw HubError(.badRequest, "The body is not JSON: \(error).")
         }
-        guard case .object(let object) = value else { throw HubError(.badRequest, "The body must be a JSON object.") }
+        guard case .object(let object) = value else {
+            throw HubError(.badRequest, "The body must be a JSON object.")
+        }
         return object
     }
 

@@ -25,7 +25,8 @@ package enum HubRoute: Equatable, Sendable {
         case .registrationIDs: root + "/registrationids"
         case .registrations: root + "/registrations"
         case .registration(_, let id): root + "/registrations/" + PercentEncoding.encode(id)
-        case .taggedRegistrations(_, let tag): root + "/tags/" + PercentEncoding.encode(tag) + "/registrations"
+        case .taggedRegistrations(_, let tag):
+            root + "/tags/" + PercentEncoding.encode(tag) + "/registrations"
         case .messages: root + "/messages"
         case .message(_, let id): root + "/messages/" + PercentEncoding.encode(id)
         }
@@ -41,7 +42,8 @@ package enum HubRoute: Equatable, Sendable {
         case (2, "registrationids"): self = .registrationIDs(hub: hub)
         case (2, "registrations"): self = .registrations(hub: hub)
         case (3, "registrations"): self = .registration(hub: hub, id: segments[2])
-        case (4, "tags") where words[3] == "registrations": self = .taggedRegistrations(hub: hub, tag: segments[2])
+        case (4, "tags") where words[3] == "registrations":
+            self = .taggedRegistrations(hub: hub, tag: segments[2])
         case (2, "messages"): self = .messages(hub: hub)
         case (3, "messages"): self = .message(hub: hub, id: segments[2])
         default: return nil

@@ -10,7 +10,8 @@ package enum NotificationDetailsXML {
 
     /// - Parameter location: The `sb:` address of the notification.
     package static func text(_ details: NotificationDetails, location: String) -> String {
-        var text = "<NotificationDetails xmlns=\"\(RegistrationXML.connect)\" xmlns:i=\"\(XMLElement.schemaInstance)\">"
+        var text =
+            "<NotificationDetails xmlns=\"\(RegistrationXML.connect)\" xmlns:i=\"\(XMLElement.schemaInstance)\">"
         func add(_ name: String, _ value: String) { text += "<\(name)>\(XMLText.escaped(value))</\(name)>" }
         add("NotificationId", details.id.text)
         add("Location", location)
@@ -48,7 +49,9 @@ package enum NotificationDetailsXML {
             throw HubError(.badGateway, "The hub's answer is not XML: \(error).")
         }
         func text(_ name: String) -> String? { root.first(name)?.text }
-        guard root.name.local == "NotificationDetails", let id = text("NotificationId").flatMap({ NotificationID($0) }) else {
+        guard root.name.local == "NotificationDetails",
+            let id = text("NotificationId").flatMap({ NotificationID($0) })
+        else {
             throw HubError(.badGateway, "The hub's answer holds no NotificationDetails.")
         }
         var outcomes: [Platform: [Outcome: Int]] = [:]
@@ -63,12 +66,18 @@ package enum NotificationDetailsXML {
         }
         let platforms = text("TargetPlatforms") ?? "template"
         return NotificationDetails(
-            id: id, state: text("State").flatMap { NotificationState(rawValue: $0) } ?? .unknown,
+            id: id,
+            state: text("State").flatMap { NotificationState(rawValue: $0) } ?? .unknown,
             enqueued: text("EnqueueTime").flatMap(Timestamp.init(parsing:)) ?? Timestamp(milliseconds: 0),
             started: text("StartTime").flatMap(Timestamp.init(parsing:)),
             ended: text("EndTime").flatMap(Timestamp.init(parsing:)),
             notification: HubNotification(
-                format: HubNotification.Format(platforms) ?? .template, body: Array((text("NotificationBody") ?? "").utf8)),
-            tags: text("Tags") ?? "", targetCount: total, outcomes: outcomes)
+                format: HubNotification.Format(platforms) ?? .template,
+                body: Array((text("NotificationBody") ?? "").utf8)
+            ),
+            tags: text("Tags") ?? "",
+            targetCount: total,
+            outcomes: outcomes
+        )
     }
 }

@@ -57,11 +57,16 @@ package enum RegistrationXML {
 
     /// A feed of entries; `url` is that of the request, and `entryURL` that of each entry.
     package static func feed(
-        _ registrations: [Registration], url: String, updated: Timestamp, nextURL: String?,
+        _ registrations: [Registration],
+        url: String,
+        updated: Timestamp,
+        nextURL: String?,
         entryURL: (Registration) -> String
     ) -> String {
-        var text = "<feed xmlns=\"\(atom)\"><title type=\"text\">Registrations</title><id>\(XMLText.escaped(url))</id>"
-        text += "<updated>\(wholeSeconds(updated))</updated><link rel=\"self\" href=\"\(XMLText.escaped(url))\"/>"
+        var text =
+            "<feed xmlns=\"\(atom)\"><title type=\"text\">Registrations</title><id>\(XMLText.escaped(url))</id>"
+        text +=
+            "<updated>\(wholeSeconds(updated))</updated><link rel=\"self\" href=\"\(XMLText.escaped(url))\"/>"
         if let nextURL { text += "<link rel=\"next\" href=\"\(XMLText.escaped(nextURL))\"/>" }
         for registration in registrations {
             text += "<entry a:etag=\"W/&quot;\(registration.etag)&quot;\" xmlns:a=\"\(metadata)\">"
@@ -70,15 +75,19 @@ package enum RegistrationXML {
         return text + "</feed>"
     }
 
-    private static func wholeSeconds(_ time: Timestamp) -> String { String(time.description.dropLast(5)) + "Z" }
+    private static func wholeSeconds(_ time: Timestamp) -> String {
+        String(time.description.dropLast(5)) + "Z"
+    }
 
     /// The description, its members in the order of the original's data contract: the .NET reader drops others.
     private static func description(_ registration: Registration) -> String {
         let content = registration.content
         let names = Names(content.handle.platform)
         let root = names.prefix + (content.template == nil ? "" : "Template") + "RegistrationDescription"
-        var text = "<\(root) xmlns=\"\(connect)\" xmlns:i=\"\(XMLElement.schemaInstance)\"><ETag>\(registration.etag)</ETag>"
-        text += "<ExpirationTime>\(registration.expires)</ExpirationTime><RegistrationId>\(registration.id)</RegistrationId>"
+        var text =
+            "<\(root) xmlns=\"\(connect)\" xmlns:i=\"\(XMLElement.schemaInstance)\"><ETag>\(registration.etag)</ETag>"
+        text +=
+            "<ExpirationTime>\(registration.expires)</ExpirationTime><RegistrationId>\(registration.id)</RegistrationId>"
         text += shared(content, names)
         return text + "</\(root)>"
     }
@@ -89,7 +98,9 @@ package enum RegistrationXML {
         if !content.tags.isEmpty {
             text += element("Tags", content.tags.map(\.text).joined(separator: ","))
         }
-        if !content.pushVariables.isEmpty { text += element("PushVariables", PushVariables.text(content.pushVariables)) }
+        if !content.pushVariables.isEmpty {
+            text += element("PushVariables", PushVariables.text(content.pushVariables))
+        }
         text += element(names.handle, content.handle.text)
         if let tile = content.secondaryTileName { text += element("SecondaryTileName", tile) }
         guard let template = content.template else { return text }
@@ -107,18 +118,22 @@ package enum RegistrationXML {
         guard let prefix = names.headers else { return "" }
         if headers.isEmpty { return "<\(prefix)Headers/>" }
         let items = headers.map {
-            "<\(prefix)Header>" + element("Header", $0.name) + element("Value", $0.value) + "</\(prefix)Header>"
+            "<\(prefix)Header>" + element("Header", $0.name) + element("Value", $0.value)
+                + "</\(prefix)Header>"
         }
         return "<\(prefix)Headers>\(items.joined())</\(prefix)Headers>"
     }
 
-    private static func element(_ name: String, _ text: String) -> String { "<\(name)>\(XMLText.escaped(text))</\(name)>" }
+    private static func element(_ name: String, _ text: String) -> String {
+        "<\(name)>\(XMLText.escaped(text))</\(name)>"
+    }
 
     /// The entry that a client sends.
     package static func request(_ content: RegistrationContent, id: RegistrationID?) -> String {
         let names = Names(content.handle.platform)
         let root = names.prefix + (content.template == nil ? "" : "Template") + "RegistrationDescription"
-        var text = "<?xml version=\"1.0\" encoding=\"utf-8\"?><entry xmlns=\"\(atom)\"><content type=\"application/xml\">"
+        var text =
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><entry xmlns=\"\(atom)\"><content type=\"application/xml\">"
         text += "<\(root) xmlns:i=\"\(XMLElement.schemaInstance)\" xmlns=\"\(connect)\">"
         if let id { text += "<RegistrationId>\(id)</RegistrationId>" }
         return text + shared(content, names) + "</\(root)></content></entry>"
@@ -140,13 +155,21 @@ package enum RegistrationXML {
     }
 
     /// Reads one registration from an answer.
-    package static func readEntry(_ bytes: [UInt8]) throws(HubError) -> Registration { try registration(in: try parse(bytes)) }
+    package static func readEntry(_ bytes: [UInt8]) throws(HubError) -> Registration {
+        try registration(in: try parse(bytes))
+    }
 
     package static func readFeed(_ bytes: [UInt8]) throws(HubError) -> [Registration] {
         let root = try parse(bytes)
-        guard root.name.local == "feed" else { throw HubError(.badGateway, "The hub answered <\(root.name.local)> instead of a feed.") }
+        guard root.name.local == "feed" else {
+            throw HubError(.badGateway, "The hub answered <\(root.name.local)> instead of a feed.")
+        }
         var registrations: [Registration] = []
         for element in root.elements where element.name.local == "entry" {
+            // A hub may hold platforms that this client does not know.
+            guard let description = element.first("content")?.elements.first,
+                Names.platform(rootName(description)) != nil
+            else { continue }
             registrations.append(try registration(in: element))
         }
         return registrations
@@ -160,7 +183,10 @@ package enum RegistrationXML {
 
     private static func description(in entry: XMLElement) throws(HubError) -> XMLElement {
         guard entry.name.local == "entry" else {
-            throw HubError(.badRequest, "The root element is <\(entry.name.local)>; an Atom <entry> is expected.")
+            throw HubError(
+                .badRequest,
+                "The root element is <\(entry.name.local)>; an Atom <entry> is expected."
+            )
         }
         guard let content = entry.first("content"), let description = content.elements.first else {
             throw HubError(.badRequest, "The entry has no <content> with a registration description.")
@@ -174,36 +200,59 @@ package enum RegistrationXML {
             throw HubError(.badRequest, "The registration has no RegistrationId.")
         }
         return Registration(
-            id: RegistrationID(unchecked: id), etag: value(description, "ETag").flatMap { Int($0) } ?? 0,
+            id: RegistrationID(unchecked: id),
+            etag: value(description, "ETag").flatMap { Int($0) } ?? 0,
             expires: value(description, "ExpirationTime").flatMap(Timestamp.init(parsing:)) ?? .never,
-            updated: entry.first("updated").flatMap { Timestamp(parsing: $0.text) } ?? Timestamp(milliseconds: 0),
-            content: try readContent(description))
+            updated: entry.first("updated").flatMap { Timestamp(parsing: $0.text) }
+                ?? Timestamp(milliseconds: 0),
+            content: try readContent(description, isAnswer: true)
+        )
     }
 
-    private static func readContent(_ description: XMLElement) throws(HubError) -> RegistrationContent {
-        var root = description.name.local
-        if root == "RegistrationDescription" {
-            let type = description.attributes[.init("type", in: XMLElement.schemaInstance)] ?? ""
-            root = type.split(separator: ":").last.map(String.init) ?? ""
-        }
+    private static func rootName(_ description: XMLElement) -> String {
+        let root = description.name.local
+        guard root == "RegistrationDescription" else { return root }
+        let type = description.attributes[.init("type", in: XMLElement.schemaInstance)] ?? ""
+        return type.split(separator: ":").last.map(String.init) ?? ""
+    }
+
+    /// - Parameter isAnswer: An answer may hold the hub's own system tags.
+    private static func readContent(
+        _ description: XMLElement,
+        isAnswer: Bool = false
+    ) throws(HubError) -> RegistrationContent {
+        let root = rootName(description)
         guard let (platform, isTemplate) = Names.platform(root) else {
             throw HubError(
                 .badRequest,
                 "The registration type '\(root)' is not supported. Supported are Apple, Gcm, Fcm, FcmV1, Windows and Mpns, "
-                    + "each followed by RegistrationDescription or TemplateRegistrationDescription.")
+                    + "each followed by RegistrationDescription or TemplateRegistrationDescription."
+            )
         }
         let names = Names(platform)
-        let handleText = value(description, names.handle) ?? (platform == .gcm ? value(description, "FcmRegistrationId") : nil)
-        guard let handleText else { throw HubError(.badRequest, "The element <\(names.handle)> is missing or empty.") }
-        let tags = try HubTag.list(value(description, "Tags") ?? "")
+        let handleText =
+            value(description, names.handle)
+            ?? (platform == .gcm ? value(description, "FcmRegistrationId") : nil)
+        guard let handleText else {
+            throw HubError(.badRequest, "The element <\(names.handle)> is missing or empty.")
+        }
+        let tagText = value(description, "Tags") ?? ""
+        let tags =
+            isAnswer
+            ? tagText.split(separator: ",").map { HubTag(unchecked: String($0)) } : try HubTag.list(tagText)
         return RegistrationContent(
-            handle: try PlatformHandle(handleText, platform: platform), tags: tags,
+            handle: try PlatformHandle(handleText, platform: platform),
+            tags: tags,
             pushVariables: try PushVariables.read(value(description, "PushVariables")),
             template: isTemplate ? try readTemplate(description, names) : nil,
-            secondaryTileName: value(description, "SecondaryTileName"))
+            secondaryTileName: value(description, "SecondaryTileName")
+        )
     }
 
-    private static func readTemplate(_ description: XMLElement, _ names: Names) throws(HubError) -> RegistrationTemplate {
+    private static func readTemplate(
+        _ description: XMLElement,
+        _ names: Names
+    ) throws(HubError) -> RegistrationTemplate {
         guard let body = value(description, "BodyTemplate") else {
             throw HubError(.badRequest, "The element <BodyTemplate> is missing or empty.")
         }
@@ -217,8 +266,12 @@ package enum RegistrationXML {
             }
         }
         return RegistrationTemplate(
-            name: value(description, "TemplateName"), body: body, headers: headers,
-            expiry: value(description, "Expiry"), priority: value(description, "Priority"))
+            name: value(description, "TemplateName"),
+            body: body,
+            headers: headers,
+            expiry: value(description, "Expiry"),
+            priority: value(description, "Priority")
+        )
     }
 
     /// The text of a child; nil when it is absent, nil or empty.

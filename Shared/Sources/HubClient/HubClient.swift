@@ -29,30 +29,46 @@ public struct HubClient: Sendable {
         let answer = try await send("POST", .registrationIDs(hub: hub), success: [201])
         let location = answer.fields["Location"] ?? answer.fields["Content-Location"] ?? ""
         let last = location.prefix { $0 != "?" }.split(separator: "/").last.map(String.init) ?? ""
-        guard let id = RegistrationID(last) else { throw HubError(.badGateway, "The hub's Location '\(location)' holds no registration id.") }
+        guard let id = RegistrationID(last) else {
+            throw HubError(.badGateway, "The hub's Location '\(location)' holds no registration id.")
+        }
         return id
     }
 
     /// Creates a registration with an id of the hub's choice.
     public func create(_ content: RegistrationContent) async throws -> Registration {
         try RegistrationXML.readEntry(
-            try await send("POST", .registrations(hub: hub), body: RegistrationXML.request(content, id: nil), success: [200, 201]).body)
+            try await send(
+                "POST",
+                .registrations(hub: hub),
+                body: RegistrationXML.request(content, id: nil),
+                success: [200, 201]
+            ).body
+        )
     }
 
     /// Creates or replaces a registration. `ifMatch` is an ETag or `*`.
     public func put(
-        _ id: RegistrationID, _ content: RegistrationContent, ifMatch: String? = nil
+        _ id: RegistrationID,
+        _ content: RegistrationContent,
+        ifMatch: String? = nil
     ) async throws -> Registration {
         let answer = try await send(
-            "PUT", .registration(hub: hub, id: id.text), fields: ifMatch.map { ["If-Match": $0] } ?? [:],
-            body: RegistrationXML.request(content, id: id), success: [200, 201])
+            "PUT",
+            .registration(hub: hub, id: id.text),
+            fields: ifMatch.map { ["If-Match": $0] } ?? [:],
+            body: RegistrationXML.request(content, id: id),
+            success: [200, 201]
+        )
         return try RegistrationXML.readEntry(answer.body)
     }
 
     /// One registration; nil when there is none.
     public func registration(_ id: RegistrationID) async throws -> Registration? {
         do {
-            return try RegistrationXML.readEntry(try await send("GET", .registration(hub: hub, id: id.text), success: [200]).body)
+            return try RegistrationXML.readEntry(
+                try await send("GET", .registration(hub: hub, id: id.text), success: [200]).body
+            )
         } catch let error as HubError where error.code == .notFound { return nil }
     }
 
@@ -60,14 +76,22 @@ public struct HubClient: Sendable {
     @discardableResult
     public func delete(_ id: RegistrationID) async throws -> Bool {
         do {
-            _ = try await send("DELETE", .registration(hub: hub, id: id.text), fields: ["If-Match": "*"], success: [200, 204])
+            _ = try await send(
+                "DELETE",
+                .registration(hub: hub, id: id.text),
+                fields: ["If-Match": "*"],
+                success: [200, 204]
+            )
             return true
         } catch let error as HubError where error.code == .notFound { return false }
     }
 
     /// Every registration of a handle, up to `countMax`. Needs Listen.
     public func registrations(handle: String, countMax: Int = 100) async throws -> [Registration] {
-        let quoted = PercentEncoding.encode("ChannelUri eq '" + handle.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'")
+        let quoted = PercentEncoding.encode(
+            "ChannelUri eq '"
+                + handle.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        )
         return try await list(.registrations(hub: hub), query: "&$filter=\(quoted)", countMax: countMax)
     }
 
@@ -106,13 +130,21 @@ public struct HubClient: Sendable {
         ]
         if !tags.isEmpty { fields[HubHeader.tags] = tags }
         for header in notification.headers { fields[header.name] = header.value }
-        let answer = try await send("POST", .messages(hub: hub), fields: fields, bytes: notification.body, success: [200, 201])
+        let answer = try await send(
+            "POST",
+            .messages(hub: hub),
+            fields: fields,
+            bytes: notification.body,
+            success: [200, 201]
+        )
         let last = answer.fields["Location"]?.prefix { $0 != "?" }.split(separator: "/").last.map(String.init)
         return last.flatMap { NotificationID($0) }
     }
 
     private static func contentType(_ notification: HubNotification) -> String {
-        let isRaw = notification.headers.contains { $0.name.lowercased() == "x-wns-type" && $0.value.lowercased() == "wns/raw" }
+        let isRaw = notification.headers.contains {
+            $0.name.lowercased() == "x-wns-type" && $0.value.lowercased() == "wns/raw"
+        }
         switch notification.format {
         case .native(.wns): return isRaw ? "application/octet-stream" : "application/xml"
         case .native(.mpns): return "application/xml;charset=utf-8"
@@ -122,21 +154,40 @@ public struct HubClient: Sendable {
 
     /// What became of a send.
     public func details(_ id: NotificationID) async throws -> NotificationDetails {
-        try NotificationDetailsXML.read(try await send("GET", .message(hub: hub, id: id.text), success: [200]).body)
+        try NotificationDetailsXML.read(
+            try await send("GET", .message(hub: hub, id: id.text), success: [200]).body
+        )
     }
 
     // MARK: Requests
 
     private func send(
-        _ method: String, _ route: HubRoute, query: String = "", fields: HTTPFields = [:], body: String, success: Set<Int>
+        _ method: String,
+        _ route: HubRoute,
+        query: String = "",
+        fields: HTTPFields = [:],
+        body: String,
+        success: Set<Int>
     ) async throws -> HTTPAnswer {
         var fields = fields
         fields["Content-Type"] = "application/atom+xml;type=entry;charset=utf-8"
-        return try await send(method, route, query: query, fields: fields, bytes: Array(body.utf8), success: success)
+        return try await send(
+            method,
+            route,
+            query: query,
+            fields: fields,
+            bytes: Array(body.utf8),
+            success: success
+        )
     }
 
     private func send(
-        _ method: String, _ route: HubRoute, query: String = "", fields: HTTPFields = [:], bytes: [UInt8]? = nil, success: Set<Int>
+        _ method: String,
+        _ route: HubRoute,
+        query: String = "",
+        fields: HTTPFields = [:],
+        bytes: [UInt8]? = nil,
+        success: Set<Int>
     ) async throws -> HTTPAnswer {
         let address = connection.endpoint.origin + route.path
         guard let url = HTTPURL("\(address)?api-version=\(hubAPIVersion)\(query)") else {
@@ -144,9 +195,14 @@ public struct HubClient: Sendable {
         }
         var fields = fields
         fields["Authorization"] = SharedAccessSignature.make(
-            resource: address, keyName: connection.keyName, key: connection.key, expires: time.now + Self.tokenLife)
+            resource: address,
+            keyName: connection.keyName,
+            key: connection.key,
+            expires: time.now + Self.tokenLife
+        )
         let answer: HTTPAnswer
-        do { answer = try await client.send(OutboundRequest(method, url, fields: fields, body: bytes)) } catch {
+        do { answer = try await client.send(OutboundRequest(method, url, fields: fields, body: bytes)) } catch
+        {
             throw HubError(.unavailable, "The hub at \(connection.endpoint.origin) gave no answer: \(error)")
         }
         guard success.contains(answer.status.code) else { throw Self.error(answer) }
@@ -154,10 +210,13 @@ public struct HubClient: Sendable {
     }
 
     private static func error(_ answer: HTTPAnswer) -> HubError {
-        let code = HubError.Code.allCases.first { HubError($0, "").httpStatus == answer.status.code } ?? .badGateway
+        let code =
+            HubError.Code.allCases.first { HubError($0, "").httpStatus == answer.status.code } ?? .badGateway
         let detail = HubErrorXML.detail(answer.body)
         return HubError(
-            code, detail.isEmpty ? "The hub answered \(answer.status.code) \(answer.status.reasonPhrase)." : detail,
-            retryAfter: answer.retryAfterSeconds.map { .seconds($0) })
+            code,
+            detail.isEmpty ? "The hub answered \(answer.status.code) \(answer.status.reasonPhrase)." : detail,
+            retryAfter: answer.retryAfterSeconds.map { .seconds($0) }
+        )
     }
 }

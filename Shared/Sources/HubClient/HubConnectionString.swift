@@ -21,7 +21,9 @@ public struct HubConnectionString: Sendable, Equatable {
         var parts: [String: String] = [:]
         for part in text.split(separator: ";") {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard pair.count == 2 else { throw HubError(.badRequest, "A part of the connection string has no '='.") }
+            guard pair.count == 2 else {
+                throw HubError(.badRequest, "A part of the connection string has no '='.")
+            }
             parts[ASCII.trimmed(pair[0]).lowercased()] = ASCII.trimmed(pair[1])
         }
         func part(_ name: String) throws(HubError) -> String {
@@ -33,7 +35,10 @@ public struct HubConnectionString: Sendable, Equatable {
         let endpointText = try part("Endpoint")
         let address = endpointText.hasPrefix("sb://") ? "https" + endpointText.dropFirst(2) : endpointText
         guard let endpoint = HTTPURL(address) else {
-            throw HubError(.badRequest, "The Endpoint of the connection string is not an sb, https or http address.")
+            throw HubError(
+                .badRequest,
+                "The Endpoint of the connection string is not an sb, https or http address."
+            )
         }
         self.endpoint = endpoint
         keyName = try part("SharedAccessKeyName")
@@ -43,6 +48,7 @@ public struct HubConnectionString: Sendable, Equatable {
     /// The form that every SDK reads: three parts in this order, the endpoint with a final slash, no last semicolon.
     public var text: String {
         let scheme = endpoint.scheme == "https" ? "sb" : "http"
-        return "Endpoint=\(scheme)://\(endpoint.authority)/;SharedAccessKeyName=\(keyName);SharedAccessKey=\(key)"
+        return
+            "Endpoint=\(scheme)://\(endpoint.authority)/;SharedAccessKeyName=\(keyName);SharedAccessKey=\(key)"
     }
 }

@@ -61,7 +61,9 @@ private struct JSONReader {
     var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     mutating func skipBlanks() {
-        while let byte = current, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
+        while let byte = current, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
+            position += 1
+        }
     }
 
     mutating func readValue(depth: Int) throws(JSONError) -> JSONValue {
@@ -73,7 +75,8 @@ private struct JSONReader {
         case UInt8(ascii: "t"): return try readWord("true", .bool(true))
         case UInt8(ascii: "f"): return try readWord("false", .bool(false))
         case UInt8(ascii: "n"): return try readWord("null", .null)
-        case let byte? where byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
+        case let byte?
+        where byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
             return .number(try readNumber())
         case nil: throw error("The text ends where a JSON value is expected")
         default: throw error("Expected a JSON value")
@@ -178,7 +181,9 @@ private struct JSONReader {
         position += 1
         let start = position
         // Most strings hold no escape: find the end first, and copy once.
-        while let byte = current, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
+        while let byte = current, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
+            position += 1
+        }
         if current == UInt8(ascii: "\"") {
             position += 1
             return try validated(bytes[start..<(position - 1)], from: start)
@@ -240,7 +245,9 @@ private struct JSONReader {
     mutating func readFourHexDigits() throws(JSONError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let byte = current, let digit = hexDigit(byte) else { throw error("Expected four hex digits after \\u") }
+            guard let byte = current, let digit = hexDigit(byte) else {
+                throw error("Expected four hex digits after \\u")
+            }
             value = value << 4 | UInt32(digit)
             position += 1
         }

@@ -22,7 +22,9 @@ final class CurlEngine: @unchecked Sendable {
 
     func start(_ transfer: CurlTransfer) {
         loop.execute { [self] in
-            guard let multi = readyMulti(), let easy = transfer.easy else { return transfer.finish(CURLE_FAILED_INIT) }
+            guard let multi = readyMulti(), let easy = transfer.easy else {
+                return transfer.finish(CURLE_FAILED_INIT)
+            }
             transfers[ObjectIdentifier(transfer)] = transfer
             let code = curl_multi_add_handle(multi, easy)
             if code != CURLM_OK {
@@ -56,24 +58,32 @@ final class CurlEngine: @unchecked Sendable {
         } else {
             guard
                 let made = try? ForeignPoll(
-                    descriptor, on: loop,
-                    onReady: { [unowned self] readable, writable in
-                        act(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
-                    })
+                    descriptor,
+                    on: loop,
+                    onReady: { [weak self] readable, writable in
+                        self?.act(
+                            descriptor,
+                            (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0)
+                        )
+                    }
+                )
             else { return }
             socket = made
             sockets[descriptor] = made
         }
         socket.watch(
             readable: what == CURL_POLL_IN || what == CURL_POLL_INOUT,
-            writable: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+            writable: what == CURL_POLL_OUT || what == CURL_POLL_INOUT
+        )
     }
 
     fileprivate func setTimer(_ milliseconds: Int) {
         timer?.cancel()
         timer = nil
         guard milliseconds >= 0 else { return }
-        timer = LoopTimer(on: loop, after: .milliseconds(milliseconds)) { [unowned self] in act(CURL_SOCKET_TIMEOUT, 0) }
+        timer = LoopTimer(on: loop, after: .milliseconds(milliseconds)) { [weak self] in
+            self?.act(CURL_SOCKET_TIMEOUT, 0)
+        }
     }
 
     private func act(_ descriptor: curl_socket_t, _ flags: Int32) {
@@ -82,7 +92,9 @@ final class CurlEngine: @unchecked Sendable {
         curl_multi_socket_action(multi, descriptor, flags, &running)
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
-            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else {
+                continue
+            }
             let result = tidings_curl_message_result(message)
             let transfer = CurlTransfer.of(tidings_curl_private(easy))
             curl_multi_remove_handle(multi, easy)
@@ -111,7 +123,10 @@ private struct Remains: @unchecked Sendable {
 }
 
 private func socketChanged(
-    _ easy: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t, _ what: Int32, _ context: UnsafeMutableRawPointer?,
+    _ easy: UnsafeMutableRawPointer?,
+    _ descriptor: curl_socket_t,
+    _ what: Int32,
+    _ context: UnsafeMutableRawPointer?,
     _ socketContext: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let context else { return 0 }
@@ -119,7 +134,11 @@ private func socketChanged(
     return 0
 }
 
-private func timerChanged(_ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ context: UnsafeMutableRawPointer?) -> Int32 {
+private func timerChanged(
+    _ multi: UnsafeMutableRawPointer?,
+    _ milliseconds: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int32 {
     guard let context else { return 0 }
     Unmanaged<CurlEngine>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
     return 0

@@ -14,7 +14,9 @@ final class CurlTransfer: @unchecked Sendable {
     private var answer: [UInt8] = []
 
     init(
-        _ request: OutboundRequest, authorityFile: String?, userAgent: String,
+        _ request: OutboundRequest,
+        authorityFile: String?,
+        userAgent: String,
         _ continuation: CheckedContinuation<HTTPAnswer, any Error>
     ) {
         self.continuation = continuation
@@ -25,6 +27,8 @@ final class CurlTransfer: @unchecked Sendable {
         // An empty Expect stops curl from asking for 100-continue, which WNS does not want.
         var lines = ["Expect:"]
         for line in request.fields.lines {
+            // A line end would begin another header line.
+            guard line.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { continue }
             // A line with an empty value needs the semicolon form, or curl would drop it.
             lines.append(line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)")
         }
@@ -38,7 +42,11 @@ final class CurlTransfer: @unchecked Sendable {
         tidings_curl_set_pointer(easy, CURLOPT_HTTPHEADER, headerList)
         tidings_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         tidings_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Int(request.timeout.wholeMilliseconds))
-        tidings_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, min(10_000, Int(request.timeout.wholeMilliseconds)))
+        tidings_curl_set_long(
+            easy,
+            CURLOPT_CONNECTTIMEOUT_MS,
+            min(10_000, Int(request.timeout.wholeMilliseconds))
+        )
         tidings_curl_set_long(easy, CURLOPT_PATH_AS_IS, 1)
         if request.url.isLoopback { tidings_curl_set_string(easy, CURLOPT_PROXY, "") }
         if let authorityFile {
@@ -50,7 +58,9 @@ final class CurlTransfer: @unchecked Sendable {
             CurlTransfer.of(context)?.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
         }
         tidings_curl_set_header(easy) { bytes, size, count, context in
-            CurlTransfer.of(context)?.receivedHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+            CurlTransfer.of(context)?.receivedHeader(
+                UnsafeRawBufferPointer(start: bytes, count: size * count)
+            ) ?? 0
         }
         let context = Unmanaged.passUnretained(self).toOpaque()
         tidings_curl_set_pointer(easy, CURLOPT_WRITEDATA, context)
@@ -76,7 +86,11 @@ final class CurlTransfer: @unchecked Sendable {
             tidings_curl_set_long(easy, CURLOPT_POSTFIELDSIZE, body.count)
             // Curl copies the bytes, so they need not stay in place.
             _ = body.withUnsafeBytes {
-                tidings_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: $0.baseAddress))
+                tidings_curl_set_pointer(
+                    easy,
+                    CURLOPT_COPYPOSTFIELDS,
+                    UnsafeMutableRawPointer(mutating: $0.baseAddress)
+                )
             }
             tidings_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, method)
         case ("POST", nil), ("PUT", nil), ("PATCH", nil):
@@ -114,16 +128,19 @@ final class CurlTransfer: @unchecked Sendable {
             return
         }
         waiting?.resume(
-            returning: HTTPAnswer(status: HTTPStatus(tidings_curl_status(easy)), fields: fields, body: answer))
+            returning: HTTPAnswer(status: HTTPStatus(tidings_curl_status(easy)), fields: fields, body: answer)
+        )
     }
 
     private static func kind(of code: CURLcode) -> OutboundError.Kind {
         switch code {
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_SSL_CONNECT_ERROR,
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT,
+            CURLE_SSL_CONNECT_ERROR,
             CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE:
             .unreachable
         case CURLE_OPERATION_TIMEDOUT: .timeout
-        case CURLE_WRITE_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT: .badAnswer
+        case CURLE_WRITE_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT:
+            .badAnswer
         default: .interrupted
         }
     }

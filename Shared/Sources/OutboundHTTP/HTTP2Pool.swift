@@ -9,6 +9,10 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
     package static let connectionCountMax = 4
     package static let streamCountMaxPerConnection = 1000
 
+    /// How often a request that the server did not process goes to another stream.
+    static let resendCountMax = 3
+    private static let redialDelayMin = Duration.milliseconds(100), redialDelayMax = Duration.seconds(10)
+
     private let origin: HTTPURL
     private let tls: TLSContext?
     private let loop: EventLoop
@@ -19,9 +23,17 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
     private var nextWaiting = 0
     private var sweeper: LoopTimer?
     private var isClosed = false
+    /// Connections in a row that answered nothing; the next one waits longer.
+    private var failureCount = 0
+    private var redial: LoopTimer?
 
     /// - Parameter origin: https, or http for a server that takes HTTP/2 in clear with prior knowledge.
-    package init(origin: HTTPURL, tls: TLSContext?, requestTimeout: Duration = .seconds(20), on loop: EventLoop) {
+    package init(
+        origin: HTTPURL,
+        tls: TLSContext?,
+        requestTimeout: Duration = .seconds(20),
+        on loop: EventLoop
+    ) {
         self.origin = origin
         self.tls = origin.scheme == "https" ? tls : nil
         self.requestTimeout = requestTimeout
@@ -34,11 +46,21 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
         return await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 let batch = Batch(count: requests.count, continuation)
+                guard !isClosed else {
+                    for index in requests.indices {
+                        batch.set(index, .failure(OutboundError(.unreachable, "the sender is closed")))
+                    }
+                    return
+                }
                 if sweeper == nil {
-                    sweeper = LoopTimer(on: loop, after: .seconds(1), every: .seconds(1)) { [weak self] in self?.sweep() }
+                    sweeper = LoopTimer(on: loop, after: .seconds(1), every: .seconds(1)) { [weak self] in
+                        self?.sweep()
+                    }
                 }
                 for (index, request) in requests.enumerated() {
-                    waiting.append(HTTP2Exchange(request, timeout: requestTimeout) { batch.set(index, $0) })
+                    let exchange = HTTP2Exchange(request, timeout: requestTimeout) { batch.set(index, $0) }
+                    exchange.deadline = loop.nowMilliseconds + exchange.timeout
+                    waiting.append(exchange)
                 }
                 pump()
             }
@@ -59,12 +81,21 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
     private func sweep() {
         let now = loop.nowMilliseconds
         for session in sessions { session.sweep(now: now) }
+        let expired = waiting[nextWaiting...].filter { now >= $0.deadline }
+        if !expired.isEmpty {
+            waiting = waiting[nextWaiting...].filter { now < $0.deadline }
+            nextWaiting = 0
+            for exchange in expired { exchange.fail(.unreachable, "no room on a connection in time") }
+        }
+        pump()
     }
 
     private var waitingCount: Int { waiting.count - nextWaiting }
 
     private func pump() {
-        while waitingCount > 0, let session = sessions.max(by: { $0.capacity < $1.capacity }), session.capacity > 0 {
+        while waitingCount > 0, let session = sessions.max(by: { $0.capacity < $1.capacity }),
+            session.capacity > 0
+        {
             let exchange = waiting[nextWaiting]
             nextWaiting += 1
             session.start(exchange)
@@ -74,7 +105,14 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
             nextWaiting = 0
         }
         // One connection first; more only while requests wait that the ready ones have no room for.
-        if waitingCount > 0, connectingCount == 0, sessions.count < Self.connectionCountMax { connect() }
+        if waitingCount > 0, connectingCount == 0, redial == nil, sessions.count < Self.connectionCountMax {
+            guard failureCount > 0 else { return connect() }
+            let delay = min(Self.redialDelayMax, Self.redialDelayMin * (1 << min(failureCount, 10)))
+            redial = LoopTimer(on: loop, after: delay) { [weak self] in
+                self?.redial = nil
+                self?.connect()
+            }
+        }
     }
 
     private func connect() {
@@ -85,13 +123,21 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
         Task(executorPreference: loop) { [self] in
             do {
                 try await loop.connect(
-                    host: origin.host, port: origin.port, tls: tls, handler: { carried.value },
-                    attach: { _, connection in carried.value.attach(connection) })
-                loop.execute { [self] in sessions.append(carried.value) }
+                    host: origin.host,
+                    port: origin.port,
+                    tls: tls,
+                    handler: { carried.value },
+                    attach: { _, connection in carried.value.attach(connection) }
+                )
+                loop.execute { [self] in
+                    sessions.append(carried.value)
+                    if isClosed { carried.value.close() }
+                }
             } catch {
                 let reason = String(describing: error)
                 loop.execute { [self] in
                     connectingCount -= 1
+                    guard sessions.isEmpty else { return }
                     failWaiting(OutboundError(.unreachable, "cannot connect to \(origin.origin): \(reason)"))
                 }
             }
@@ -105,6 +151,11 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
         for exchange in failed { exchange.fail(error.kind, error.description) }
     }
 
+    func resend(_ exchange: HTTP2Exchange) {
+        waiting.append(exchange)
+        pump()
+    }
+
     func sessionCanTakeMore(_ session: HTTP2Session) {
         if !session.hasReportedReady {
             session.hasReportedReady = true
@@ -113,12 +164,18 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
         pump()
     }
 
-    func sessionEnded(_ session: HTTP2Session, unsent: [HTTP2Exchange], reason: StreamCloseReason, wasUsable: Bool) {
+    func sessionEnded(
+        _ session: HTTP2Session,
+        unsent: [HTTP2Exchange],
+        reason: StreamCloseReason,
+        wasUsable: Bool
+    ) {
         sessions.removeAll { $0 === session }
         if !session.hasReportedReady {
             session.hasReportedReady = true
             connectingCount -= 1
         }
+        failureCount = wasUsable ? 0 : failureCount + 1
         for exchange in unsent { exchange.rewind() }
         waiting.append(contentsOf: unsent)
         if !wasUsable, sessions.isEmpty {

@@ -8,8 +8,15 @@ final class HTTP2Session: StreamConnectionHandler {
     /// What the pool hears. All calls come on the loop.
     protocol Owner: AnyObject {
         func sessionCanTakeMore(_ session: HTTP2Session)
+        /// The server did not process the exchange.
+        func resend(_ exchange: HTTP2Exchange)
         /// `unsent` were not processed by the server and may go elsewhere.
-        func sessionEnded(_ session: HTTP2Session, unsent: [HTTP2Exchange], reason: StreamCloseReason, wasUsable: Bool)
+        func sessionEnded(
+            _ session: HTTP2Session,
+            unsent: [HTTP2Exchange],
+            reason: StreamCloseReason,
+            wasUsable: Bool
+        )
     }
 
     private let owner: any Owner
@@ -18,6 +25,8 @@ final class HTTP2Session: StreamConnectionHandler {
     private var exchanges: [Int32: HTTP2Exchange] = [:]
     private(set) var isReady = false
     private var isDraining = false
+    /// A connection that answered something was a good one.
+    private var hasAnswered = false
     /// Kept by the pool: true once it counted the connection as made or failed.
     var hasReportedReady = false
     private var isSendScheduled = false
@@ -46,7 +55,7 @@ final class HTTP2Session: StreamConnectionHandler {
 
     /// Streams that may be opened now.
     var capacity: Int {
-        guard isReady, !isDraining, let session else { return 0 }
+        guard isReady, !isDraining, connection?.isOpen == true, let session else { return 0 }
         let limit = Int(nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
         return max(0, min(limit, HTTP2Pool.streamCountMaxPerConnection) - exchanges.count)
     }
@@ -60,14 +69,20 @@ final class HTTP2Session: StreamConnectionHandler {
         provider.source.ptr = Unmanaged.passUnretained(exchange).toOpaque()
         provider.read_callback = readBody
         let stream = fields.withPairs { pairs, count in
-            nghttp2_submit_request(session, nil, pairs, count, &provider, Unmanaged.passUnretained(exchange).toOpaque())
+            nghttp2_submit_request(
+                session,
+                nil,
+                pairs,
+                count,
+                &provider,
+                Unmanaged.passUnretained(exchange).toOpaque()
+            )
         }
         guard stream > 0 else {
             // The stream ids of this connection are used up (RFC 9113 section 5.1.1), or it is closing.
             isDraining = true
             return exchange.fail(.unreachable, "no stream: \(String(cString: nghttp2_strerror(stream)))")
         }
-        exchange.deadline = (connection?.loop.nowMilliseconds ?? 0) + exchange.timeout
         exchanges[stream] = exchange
         scheduleSend()
     }
@@ -77,7 +92,12 @@ final class HTTP2Session: StreamConnectionHandler {
         connection?.checkDeadline(now: now)
         guard let session else { return }
         for (stream, exchange) in exchanges where now >= exchange.deadline {
-            nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, NGHTTP2_CANCEL.rawValue)
+            nghttp2_submit_rst_stream(
+                session,
+                UInt8(NGHTTP2_FLAG_NONE.rawValue),
+                stream,
+                NGHTTP2_CANCEL.rawValue
+            )
             exchanges[stream] = nil
             exchange.fail(.timeout, "no answer in time")
         }
@@ -103,13 +123,15 @@ final class HTTP2Session: StreamConnectionHandler {
         if connection.isEncrypted, applicationProtocol != "h2" {
             return connection.close(.failed("the server does not speak HTTP/2"))
         }
-        connection.deadline = .max
         lastReceived = connection.loop.nowMilliseconds
         // The session outlives no call of nghttp2's, and nghttp2 keeps the pointer only as long as the session.
         nghttp2_session_client_new(&session, clientCallbacks, Unmanaged.passUnretained(self).toOpaque())
         var settings = [
             nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
-            nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: 1 << 20),
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue),
+                value: 1 << 20
+            ),
         ]
         nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), &settings, settings.count)
         sendNow()
@@ -119,10 +141,16 @@ final class HTTP2Session: StreamConnectionHandler {
         guard let session, let connection else { return }
         lastReceived = connection.loop.nowMilliseconds
         pingSent = nil
-        let count = bytes.withUnsafeBufferPointer { nghttp2_session_mem_recv(session, $0.baseAddress, $0.count) }
-        if count < 0 { return connection.close(.failed("HTTP/2: \(String(cString: nghttp2_strerror(Int32(count))))")) }
+        let count = bytes.withUnsafeBufferPointer {
+            nghttp2_session_mem_recv(session, $0.baseAddress, $0.count)
+        }
+        if count < 0 {
+            return connection.close(.failed("HTTP/2: \(String(cString: nghttp2_strerror(Int32(count))))"))
+        }
         scheduleSend()
-        if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 { connection.close(.ended) }
+        if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 {
+            connection.close(.ended)
+        }
         if capacity > 0 { owner.sessionCanTakeMore(self) }
     }
 
@@ -131,7 +159,7 @@ final class HTTP2Session: StreamConnectionHandler {
     func streamDrained() { sendNow() }
 
     func streamClosed(_ reason: StreamCloseReason) {
-        let wasUsable = isReady
+        let wasUsable = hasAnswered
         isReady = false
         isDraining = true
         var unsent: [HTTP2Exchange] = []
@@ -149,19 +177,32 @@ final class HTTP2Session: StreamConnectionHandler {
 
     // MARK: nghttp2 events
 
-    fileprivate func receivedSettings() { isReady = true }
+    fileprivate func receivedSettings() {
+        isReady = true
+        connection?.deadline = .max
+    }
 
     /// Streams above `last` were not processed (RFC 9113 section 6.8).
     fileprivate func receivedGoAway(last: Int32) {
         isDraining = true
         for (stream, exchange) in exchanges where stream > last { exchange.isUnprocessed = true }
+        if exchanges.isEmpty { connection?.closeWhenDrained() }
     }
 
     fileprivate func exchange(_ stream: Int32) -> HTTP2Exchange? { exchanges[stream] }
 
     fileprivate func streamClosed(_ stream: Int32, errorCode: UInt32) {
         guard let exchange = exchanges.removeValue(forKey: stream) else { return }
-        exchange.end(errorCode: errorCode)
+        hasAnswered = true
+        let isRefused = exchange.isUnprocessed || errorCode == NGHTTP2_REFUSED_STREAM.rawValue
+        if isRefused, exchange.resendCount < HTTP2Pool.resendCountMax, let connection {
+            exchange.resendCount += 1
+            exchange.rewind()
+            // Not from inside nghttp2: the pool may start it on this very session.
+            connection.loop.atTurnEnd { [owner] in owner.resend(exchange) }
+        } else {
+            exchange.end(errorCode: errorCode)
+        }
         if isDraining, exchanges.isEmpty { connection?.closeWhenDrained() }
     }
 
@@ -194,10 +235,12 @@ final class HTTP2Exchange {
     let timeout: UInt64
     var deadline = UInt64.max
     var isUnprocessed = false
+    var resendCount = 0
     var sentByteCount = 0
     private var status = 0
     private var fields: HTTPFields = [:]
     private var body: [UInt8] = []
+    private var isTooLong = false
     private var done: ((HTTP2Result) -> Void)?
 
     init(_ request: HTTP2Request, timeout: Duration, done: @escaping (HTTP2Result) -> Void) {
@@ -220,13 +263,19 @@ final class HTTP2Exchange {
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) {
-        if body.count + bytes.count <= HTTP2Session.answerByteCountMax { body.append(contentsOf: bytes) }
+        guard body.count + bytes.count <= HTTP2Session.answerByteCountMax else {
+            isTooLong = true
+            return
+        }
+        body.append(contentsOf: bytes)
     }
 
     func end(errorCode: UInt32) {
         // A server may answer before it read the body and then reset with NO_ERROR: that is an answer
         // (RFC 9113 section 8.1).
-        if status >= 200, errorCode == NGHTTP2_NO_ERROR.rawValue {
+        if isTooLong {
+            fail(.badAnswer, "the answer is longer than \(HTTP2Session.answerByteCountMax) bytes")
+        } else if status >= 200, errorCode == NGHTTP2_NO_ERROR.rawValue {
             finish(.success(HTTPAnswer(status: HTTPStatus(status), fields: fields, body: body)))
         } else if errorCode == NGHTTP2_REFUSED_STREAM.rawValue {
             fail(.unreachable, "the server refused the stream")
@@ -250,7 +299,9 @@ private struct HeaderBlock {
     private var parts: [(name: Int, value: Int, isUnique: Bool)] = []
 
     init(_ request: HTTP2Request, scheme: String, authority: String) {
-        for (name, value) in [(":method", "POST"), (":scheme", scheme), (":authority", authority), (":path", request.path)] {
+        for (name, value) in [
+            (":method", "POST"), (":scheme", scheme), (":authority", authority), (":path", request.path),
+        ] {
             add(name, value, isUnique: false)
         }
         for field in request.fields { add(field.name, field.value, isUnique: field.isUnique) }
@@ -273,8 +324,12 @@ private struct HeaderBlock {
                 defer { offset += part.name + part.value }
                 let flags = part.isUnique ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE
                 return nghttp2_nv(
-                    name: base + offset, value: base + offset + part.name, namelen: part.name, valuelen: part.value,
-                    flags: UInt8(flags.rawValue))
+                    name: base + offset,
+                    value: base + offset + part.name,
+                    namelen: part.name,
+                    valuelen: part.value,
+                    flags: UInt8(flags.rawValue)
+                )
             }
             return pairs.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
         }
@@ -282,11 +337,17 @@ private struct HeaderBlock {
 }
 
 private func readBody(
-    _ session: OpaquePointer?, _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ capacity: Int,
-    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ session: OpaquePointer?,
+    _ stream: Int32,
+    _ buffer: UnsafeMutablePointer<UInt8>?,
+    _ capacity: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?,
+    _ source: UnsafeMutablePointer<nghttp2_data_source>?,
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let buffer, let flags, let pointer = source?.pointee.ptr else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
+    guard let buffer, let flags, let pointer = source?.pointee.ptr else {
+        return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
+    }
     let exchange = Unmanaged<HTTP2Exchange>.fromOpaque(pointer).takeUnretainedValue()
     let body = exchange.request.body
     let count = min(capacity, body.count - exchange.sentByteCount)
@@ -304,14 +365,29 @@ private func session(_ context: UnsafeMutableRawPointer?) -> HTTP2Session? {
 private nonisolated(unsafe) let clientCallbacks: OpaquePointer? = {
     var callbacks: OpaquePointer?
     nghttp2_session_callbacks_new(&callbacks)
-    nghttp2_session_callbacks_set_on_header_callback(callbacks) { _, frame, name, nameCount, value, valueCount, _, context in
+    nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+        _,
+        frame,
+        name,
+        nameCount,
+        value,
+        valueCount,
+        _,
+        context in
         guard let frame, let name, let value else { return 0 }
         session(context)?.exchange(tidings_h2_frame_stream(frame))?.receivedField(
             String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self),
-            String(decoding: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self))
+            String(decoding: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self)
+        )
         return 0
     }
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, stream, bytes, count, context in
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+        _,
+        _,
+        stream,
+        bytes,
+        count,
+        context in
         session(context)?.exchange(stream)?.receivedBody(UnsafeRawBufferPointer(start: bytes, count: count))
         return 0
     }
@@ -324,7 +400,8 @@ private nonisolated(unsafe) let clientCallbacks: OpaquePointer? = {
         let isAcknowledgement = tidings_h2_frame_flags(frame) & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
         switch UInt32(tidings_h2_frame_type(frame)) {
         case NGHTTP2_SETTINGS.rawValue where !isAcknowledgement: session(context)?.receivedSettings()
-        case NGHTTP2_GOAWAY.rawValue: session(context)?.receivedGoAway(last: tidings_h2_goaway_last_stream(frame))
+        case NGHTTP2_GOAWAY.rawValue:
+            session(context)?.receivedGoAway(last: tidings_h2_goaway_last_stream(frame))
         default: break
         }
         return 0

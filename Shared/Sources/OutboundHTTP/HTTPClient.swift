@@ -9,7 +9,11 @@ package final class HTTPClient: Sendable {
     private let trust: OutboundTrust
     private let userAgent: String
 
-    package init(trust: OutboundTrust = OutboundTrust(), userAgent: String = "tidings", loop: EventLoop? = nil) {
+    package init(
+        trust: OutboundTrust = OutboundTrust(),
+        userAgent: String = "tidings",
+        loop: EventLoop? = nil
+    ) {
         engine = CurlEngine(on: loop ?? EventLoopGroup.shared.next())
         self.trust = trust
         self.userAgent = userAgent
@@ -20,7 +24,11 @@ package final class HTTPClient: Sendable {
     package func send(_ request: OutboundRequest) async throws -> HTTPAnswer {
         try await withCheckedThrowingContinuation { continuation in
             let transfer = CurlTransfer(
-                request, authorityFile: trust.authorityFiles[request.url.origin], userAgent: userAgent, continuation)
+                request,
+                authorityFile: trust.authorityFiles[request.url.origin],
+                userAgent: userAgent,
+                continuation
+            )
             engine.start(transfer)
         }
     }

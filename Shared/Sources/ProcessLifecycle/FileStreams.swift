@@ -27,7 +27,9 @@ package final class FileWriter: @unchecked Sendable {
     package func append(_ bytes: [UInt8]) throws(Files.Failure) {
         var written = 0
         while written < bytes.count {
-            let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written) }
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written)
+            }
             if count < 0 {
                 if errno == EINTR { continue }
                 throw Files.Failure("write", temporary, errno)
@@ -43,6 +45,7 @@ package final class FileWriter: @unchecked Sendable {
         close(file)
         file = -1
         guard rename(temporary, path) == 0 else { throw Files.Failure("rename", temporary, errno) }
+        Files.flushFolder(of: path)
     }
 }
 

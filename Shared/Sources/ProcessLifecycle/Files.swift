@@ -43,7 +43,9 @@ package enum Files {
         guard file >= 0 else { throw Failure("write", temporary, errno) }
         var written = 0
         while written < bytes.count {
-            let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written) }
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written)
+            }
             if count < 0 {
                 if errno == EINTR { continue }
                 let code = errno
@@ -57,8 +59,16 @@ package enum Files {
         close(file)
         guard flushed == 0 else { throw Failure("flush", temporary, code) }
         guard rename(temporary, path) == 0 else { throw Failure("rename", temporary, errno) }
+        flushFolder(of: path)
+    }
+
+    /// Makes a rename in a file's folder durable.
+    package static func flushFolder(of path: String) {
         let parent = path.split(separator: "/").dropLast().joined(separator: "/")
-        let folder = open(path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = open(
+            path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent),
+            O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        )
         if folder >= 0 {
             fsync(folder)
             close(folder)
@@ -82,7 +92,11 @@ package enum Files {
             if name == "." || name == ".." { continue }
             var status = stat()
             let child = path + "/" + name
-            if lstat(child, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { removeTree(child) } else { unlink(child) }
+            if lstat(child, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+                removeTree(child)
+            } else {
+                unlink(child)
+            }
         }
         closedir(folder)
         rmdir(path)

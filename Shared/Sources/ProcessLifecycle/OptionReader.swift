@@ -21,10 +21,16 @@ package struct OptionReader {
                 rest.append(argument)
                 continue
             }
-            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let parts = argument.dropFirst(2).split(
+                separator: "=",
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
             let name = String(parts[0])
             guard names.contains(name) else {
-                throw OptionError("--\(name) is not known. Known are \(names.sorted().map { "--" + $0 }.joined(separator: ", "))")
+                throw OptionError(
+                    "--\(name) is not known. Known are \(names.sorted().map { "--" + $0 }.joined(separator: ", "))"
+                )
             }
             if switches.contains(name) {
                 values[name, default: []].append("true")

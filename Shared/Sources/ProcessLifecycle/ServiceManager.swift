@@ -18,7 +18,9 @@ package enum ServiceManager {
         let bytes = Array(state.utf8)
         withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                _ = bytes.withUnsafeBytes { sendto(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL), address, length) }
+                _ = bytes.withUnsafeBytes {
+                    sendto(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL), address, length)
+                }
             }
         }
     }

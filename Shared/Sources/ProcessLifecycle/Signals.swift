@@ -37,12 +37,15 @@ package enum Threads {
         var thread = pthread_t()
         let context = Unmanaged.passRetained(Body(body)).toOpaque()
         let code = pthread_create(
-            &thread, nil,
+            &thread,
+            nil,
             { context in
                 guard let context else { return nil }
                 Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
                 return nil
-            }, context)
+            },
+            context
+        )
         precondition(code == 0, "cannot start a thread: \(String(cString: strerror(code)))")
         pthread_detach(thread)
     }

@@ -16,10 +16,14 @@ package final class StateFolder: Sendable {
         try Self.makeFolder(path)
         let lockPath = path + "/lock"
         lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw Failure(description: "Cannot open \(lockPath): \(String(cString: strerror(errno)))") }
+        guard lock >= 0 else {
+            throw Failure(description: "Cannot open \(lockPath): \(String(cString: strerror(errno)))")
+        }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             close(lock)
-            throw Failure(description: "The state folder \(path) is in use by another process (its lock file is held)")
+            throw Failure(
+                description: "The state folder \(path) is in use by another process (its lock file is held)"
+            )
         }
     }
 
@@ -36,7 +40,9 @@ package final class StateFolder: Sendable {
         for component in path.split(separator: "/") {
             partial += "/" + component
             guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
-                throw Failure(description: "Cannot make the folder \(partial): \(String(cString: strerror(errno)))")
+                throw Failure(
+                    description: "Cannot make the folder \(partial): \(String(cString: strerror(errno)))"
+                )
             }
         }
     }

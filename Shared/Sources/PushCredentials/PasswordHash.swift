@@ -11,12 +11,14 @@ package enum PasswordHash {
     package static func make(_ password: String) throws(CredentialError) -> String {
         let salt = Digests.random(16)
         let hash = try derive(password, salt, cost, blockSize, parallelism)
-        return "scrypt$\(cost)$\(blockSize)$\(parallelism)$\(Base64.encodeURL(salt))$\(Base64.encodeURL(hash))"
+        return
+            "scrypt$\(cost)$\(blockSize)$\(parallelism)$\(Base64.encodeURL(salt))$\(Base64.encodeURL(hash))"
     }
 
     package static func verify(_ password: String, _ stored: String) -> Bool {
         let parts = stored.split(separator: "$")
-        guard parts.count == 6, parts[0] == "scrypt", let n = UInt64(parts[1]), let r = UInt64(parts[2]), let p = UInt64(parts[3]),
+        guard parts.count == 6, parts[0] == "scrypt", let n = UInt64(parts[1]), let r = UInt64(parts[2]),
+            let p = UInt64(parts[3]),
             let salt = Base64.decode(parts[4]), let expected = Base64.decode(parts[5]),
             let hash = try? derive(password, salt, n, r, p)
         else { return false }
@@ -24,11 +26,18 @@ package enum PasswordHash {
     }
 
     private static func derive(
-        _ password: String, _ salt: [UInt8], _ n: UInt64, _ r: UInt64, _ p: UInt64
+        _ password: String,
+        _ salt: [UInt8],
+        _ n: UInt64,
+        _ r: UInt64,
+        _ p: UInt64
     ) throws(CredentialError) -> [UInt8] {
         var key = [UInt8](repeating: 0, count: 32)
         let bytes = password.utf8.map { CChar(bitPattern: $0) }
-        guard EVP_PBE_scrypt(bytes, bytes.count, salt, salt.count, n, r, p, memoryByteCountMax, &key, key.count) == 1 else {
+        guard
+            EVP_PBE_scrypt(bytes, bytes.count, salt, salt.count, n, r, p, memoryByteCountMax, &key, key.count)
+                == 1
+        else {
             throw CredentialError("scrypt failed")
         }
         return key

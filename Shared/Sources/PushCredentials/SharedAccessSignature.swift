@@ -37,7 +37,9 @@ package struct SharedAccessSignature: Sendable, Equatable {
             parts[ASCII.trimmed(pair[0]).lowercased()] = String(pair[1])
         }
         func part(_ name: String) throws(HubError) -> String {
-            guard let value = parts[name], !value.isEmpty else { throw Self.malformed("the field '\(name)' is missing") }
+            guard let value = parts[name], !value.isEmpty else {
+                throw Self.malformed("the field '\(name)' is missing")
+            }
             return value
         }
         resource = try part("sr")
@@ -47,11 +49,15 @@ package struct SharedAccessSignature: Sendable, Equatable {
         }
         signature = bytes
         expiryText = try part("se")
-        guard let seconds = Int64(expiryText.prefix { $0 != "." }) else {
+        guard let seconds = Int64(expiryText.prefix { $0 != "." }),
+            (0...Timestamp.never.seconds).contains(seconds)
+        else {
             throw Self.malformed("the field 'se' is not a number of seconds")
         }
         expiry = seconds
-        guard let name = PercentEncoding.decode(try part("skn")) else { throw Self.malformed("the field 'skn' is badly encoded") }
+        guard let name = PercentEncoding.decode(try part("skn")) else {
+            throw Self.malformed("the field 'skn' is badly encoded")
+        }
         keyName = name
     }
 
@@ -59,7 +65,10 @@ package struct SharedAccessSignature: Sendable, Equatable {
     /// clients sign the decoded resource; both are taken.
     package func isSigned(with key: String) -> Bool {
         func matches(_ resource: String) -> Bool {
-            Digests.equal(Digests.hmacSHA256(key: Array(key.utf8), Array("\(resource)\n\(expiryText)".utf8)), signature)
+            Digests.equal(
+                Digests.hmacSHA256(key: Array(key.utf8), Array("\(resource)\n\(expiryText)".utf8)),
+                signature
+            )
         }
         if matches(resource) { return true }
         return PercentEncoding.decode(resource).map(matches) ?? false
@@ -73,7 +82,9 @@ package struct SharedAccessSignature: Sendable, Equatable {
         let authority = rest.prefix { $0 != "/" }
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         // A client that signs a whole URL has the path encoded once more inside.
-        let path = rest.dropFirst(authority.count).split(separator: "/").map { PercentEncoding.decode($0) ?? String($0) }
+        let path = rest.dropFirst(authority.count).split(separator: "/").map {
+            PercentEncoding.decode($0) ?? String($0)
+        }
         return (Self.withoutPort(host), path)
     }
 
@@ -83,6 +94,9 @@ package struct SharedAccessSignature: Sendable, Equatable {
     }
 
     private static func malformed(_ reason: String) -> HubError {
-        HubError(.unauthorized, "MalformedToken: The authorization header is not a shared access signature: \(reason)")
+        HubError(
+            .unauthorized,
+            "MalformedToken: The authorization header is not a shared access signature: \(reason)"
+        )
     }
 }

@@ -42,8 +42,11 @@ package final class SigningKey: @unchecked Sendable {
     package static func privateKey(_ text: String) throws(CredentialError) -> SigningKey {
         let pem =
             text.contains("-----BEGIN")
-            ? text.replacing("\\n", with: "\n") : "-----BEGIN PRIVATE KEY-----\n\(wrapped(text))\n-----END PRIVATE KEY-----\n"
-        return try read(pem, "the private key is not PEM (PKCS#8)") { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
+            ? text.replacing("\\n", with: "\n")
+            : "-----BEGIN PRIVATE KEY-----\n\(wrapped(text))\n-----END PRIVATE KEY-----\n"
+        return try read(pem, "the private key is not PEM (PKCS#8)") {
+            PEM_read_bio_PrivateKey($0, nil, nil, nil)
+        }
     }
 
     package static func publicKey(_ pem: String) throws(CredentialError) -> SigningKey {
@@ -56,7 +59,9 @@ package final class SigningKey: @unchecked Sendable {
     }
 
     /// SubjectPublicKeyInfo PEM.
-    package func publicKeyPEM() throws(CredentialError) -> String { try write { PEM_write_bio_PUBKEY($0, pointer) } }
+    package func publicKeyPEM() throws(CredentialError) -> String {
+        try write { PEM_write_bio_PUBKEY($0, pointer) }
+    }
 
     /// The JOSE form of a signature: r||s for ES256.
     package func sign(_ bytes: [UInt8]) throws(CredentialError) -> [UInt8] {
@@ -67,7 +72,9 @@ package final class SigningKey: @unchecked Sendable {
             EVP_DigestSign(context, nil, &count, bytes, bytes.count) == 1
         else { throw CredentialError("cannot sign") }
         var signature = [UInt8](repeating: 0, count: count)
-        guard EVP_DigestSign(context, &signature, &count, bytes, bytes.count) == 1 else { throw CredentialError("cannot sign") }
+        guard EVP_DigestSign(context, &signature, &count, bytes, bytes.count) == 1 else {
+            throw CredentialError("cannot sign")
+        }
         signature.removeLast(signature.count - count)
         return algorithm == .rs256 ? signature : try Self.joseForm(der: signature)
     }
@@ -87,14 +94,20 @@ package final class SigningKey: @unchecked Sendable {
     private static func wrapped(_ base64: String) -> String {
         let compact = Array(base64.utf8.filter { $0 > 0x20 })
         return stride(from: 0, to: compact.count, by: 64)
-            .map { String(decoding: compact[$0..<min($0 + 64, compact.count)], as: UTF8.self) }.joined(separator: "\n")
+            .map { String(decoding: compact[$0..<min($0 + 64, compact.count)], as: UTF8.self) }.joined(
+                separator: "\n"
+            )
     }
 
     private static func read(
-        _ pem: String, _ failure: String, _ parse: (OpaquePointer) -> OpaquePointer?
+        _ pem: String,
+        _ failure: String,
+        _ parse: (OpaquePointer) -> OpaquePointer?
     ) throws(CredentialError) -> SigningKey {
         let bytes = Array(pem.utf8)
-        guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else { throw CredentialError("out of memory") }
+        guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else {
+            throw CredentialError("out of memory")
+        }
         defer { BIO_free(bio) }
         guard let pointer = parse(bio) else { throw CredentialError(failure) }
         return try SigningKey(owning: pointer)

@@ -11,7 +11,11 @@ package struct WebToken: Sendable {
     /// The longest token that is read.
     package static let byteCountMax = 8192
 
-    package static func sign(header: JSONObject, claims: JSONObject, with key: SigningKey) throws(CredentialError) -> String {
+    package static func sign(
+        header: JSONObject,
+        claims: JSONObject,
+        with key: SigningKey
+    ) throws(CredentialError) -> String {
         let parts = [header, claims].map { Base64.encodeURL(JSONValue.object($0).serialized()) }
         let text = parts.joined(separator: ".")
         return text + "." + Base64.encodeURL(try key.sign(Array(text.utf8)))

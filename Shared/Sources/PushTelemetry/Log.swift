@@ -19,15 +19,24 @@ package struct Log: Sendable {
     /// The same sink under another service name.
     package func named(_ service: String) -> Log { Log(service, to: sink) }
 
-    package func info(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.info, event, fields) }
-    package func warning(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.warning, event, fields) }
-    package func error(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.error, event, fields) }
-    package func debug(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) { write(.debug, event, fields) }
+    package func info(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
+        write(.info, event, fields)
+    }
+    package func warning(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
+        write(.warning, event, fields)
+    }
+    package func error(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
+        write(.error, event, fields)
+    }
+    package func debug(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
+        write(.debug, event, fields)
+    }
 
     private func write(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, LogValue>) {
         guard sink.takes(level) else { return }
         var object = JSONObject([
-            "time": .string(Self.now.description), "level": .string(level.rawValue), "service": .string(service),
+            "time": .string(Self.now.description), "level": .string(level.rawValue),
+            "service": .string(service),
             "event": .string(event),
         ])
         for (name, value) in fields { object[name] = value.json }
@@ -44,7 +53,9 @@ package struct Log: Sendable {
 }
 
 /// A value in a log line.
-package enum LogValue: Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
+package enum LogValue: Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByBooleanLiteral
+{
     case string(String)
     case number(Int)
     case bool(Bool)
@@ -81,7 +92,9 @@ package final class LogSink: Sendable {
     /// A sink that keeps every line, so that a test can search them.
     package static func inMemory() -> LogSink { LogSink(descriptor: nil, level: .debug) }
 
-    package static func standardError(from level: Log.Level) -> LogSink { LogSink(descriptor: 2, level: level) }
+    package static func standardError(from level: Log.Level) -> LogSink {
+        LogSink(descriptor: 2, level: level)
+    }
 
     /// What an in-memory sink received.
     package var contents: [UInt8] { memory.withLock { $0 } }

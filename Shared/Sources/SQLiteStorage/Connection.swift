@@ -11,7 +11,8 @@ package final class Connection {
     package init(path: String, access: Access) throws(SQLiteError) {
         var opened: OpaquePointer?
         let flags =
-            SQLITE_OPEN_NOMUTEX | (access == .readWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY)
+            SQLITE_OPEN_NOMUTEX
+            | (access == .readWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY)
         let code = sqlite3_open_v2(path, &opened, flags, nil)
         guard code == SQLITE_OK, let opened else {
             // A failed open still hands back a handle to close: https://www.sqlite.org/c3ref/open.html
@@ -51,32 +52,36 @@ package final class Connection {
     /// Runs one statement with its arguments.
     package func run(_ sql: String, _ arguments: SQLiteValue...) throws(SQLiteError) {
         let statement = try statement(sql)
+        defer { statement.reset() }
         try statement.bind(arguments)
         while try statement.step() {}
-        statement.reset()
     }
 
     /// Every row of a query.
     package func rows<Row>(
-        _ sql: String, _ arguments: SQLiteValue..., read: (Statement) throws(SQLiteError) -> Row
+        _ sql: String,
+        _ arguments: SQLiteValue...,
+        read: (Statement) throws(SQLiteError) -> Row
     ) throws(SQLiteError) -> [Row] {
         let statement = try statement(sql)
+        // Also when `read` throws: an open statement would pin its snapshot.
+        defer { statement.reset() }
         try statement.bind(arguments)
         var rows: [Row] = []
         while try statement.step() { rows.append(try read(statement)) }
-        statement.reset()
         return rows
     }
 
     /// The first row of a query, if any.
     package func row<Row>(
-        _ sql: String, _ arguments: SQLiteValue..., read: (Statement) throws(SQLiteError) -> Row
+        _ sql: String,
+        _ arguments: SQLiteValue...,
+        read: (Statement) throws(SQLiteError) -> Row
     ) throws(SQLiteError) -> Row? {
         let statement = try statement(sql)
+        defer { statement.reset() }
         try statement.bind(arguments)
-        let row = try statement.step() ? try read(statement) : nil
-        statement.reset()
-        return row
+        return try statement.step() ? try read(statement) : nil
     }
 
     /// Rows changed by the last statement.

@@ -28,7 +28,8 @@ package final class Database: Sendable {
     package init(path: String, schema: Schema, readerCount: Int = 2) throws(SQLiteError) {
         let connection = try Connection(path: path, access: .readWrite)
         try connection.execute(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON")
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON"
+        )
         try Self.migrate(connection, schema, path)
         writer = WorkQueue(countMax: Self.queueCountMax)
         readers = WorkQueue(countMax: Self.queueCountMax)
@@ -64,27 +65,41 @@ package final class Database: Sendable {
         try await withCheckedThrowingContinuation { continuation in
             let item = WriteItem(body: body, onCommit: onCommit, continuation: continuation)
             if !writer.add(item) {
-                continuation.resume(throwing: SQLiteError(code: 5, message: "the write queue is full or closed"))
+                continuation.resume(
+                    throwing: SQLiteError(code: 5, message: "the write queue is full or closed")
+                )
             }
         }
     }
 
     /// Runs `body` on a reader. It sees every write that returned before the call.
-    package func read<Result: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Result) async throws -> Result {
+    package func read<Result: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> Result
+    ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             if !readers.add(ReadItem(body: body, continuation: continuation)) {
-                continuation.resume(throwing: SQLiteError(code: 5, message: "the read queue is full or closed"))
+                continuation.resume(
+                    throwing: SQLiteError(code: 5, message: "the read queue is full or closed")
+                )
             }
         }
     }
 
-    private static func migrate(_ connection: Connection, _ schema: Schema, _ path: String) throws(SQLiteError) {
-        let version = Int(try connection.row("PRAGMA user_version") { (row) throws(SQLiteError) in row.integer(0) } ?? 0)
+    private static func migrate(
+        _ connection: Connection,
+        _ schema: Schema,
+        _ path: String
+    ) throws(SQLiteError) {
+        let version = Int(
+            try connection.row("PRAGMA user_version") { (row) throws(SQLiteError) in row.integer(0) } ?? 0
+        )
         guard version <= schema.migrations.count else {
             throw SQLiteError(
                 code: 26,
-                message: "\(path) has schema version \(version); this program knows \(schema.migrations.count) and older. "
-                    + "Use the program that wrote it, or a newer one.")
+                message:
+                    "\(path) has schema version \(version); this program knows \(schema.migrations.count) and older. "
+                    + "Use the program that wrote it, or a newer one."
+            )
         }
         for (index, migration) in schema.migrations.enumerated().dropFirst(version) {
             try connection.execute("BEGIN IMMEDIATE; \(migration); PRAGMA user_version=\(index + 1); COMMIT")
@@ -139,7 +154,8 @@ private final class WriteItem<Value: Sendable>: WorkItem {
     private var result: Result<Value, any Error>?
 
     init(
-        body: @escaping @Sendable (Connection) throws -> Value, onCommit: (@Sendable (Value) -> Void)?,
+        body: @escaping @Sendable (Connection) throws -> Value,
+        onCommit: (@Sendable (Value) -> Void)?,
         continuation: CheckedContinuation<Value, any Error>
     ) {
         self.body = body
@@ -159,7 +175,8 @@ private final class WriteItem<Value: Sendable>: WorkItem {
         switch (failure, result) {
         case (let failure?, _): continuation.resume(throwing: failure)
         case (nil, let result?): continuation.resume(with: result)
-        case (nil, nil): continuation.resume(throwing: SQLiteError(code: 21, message: "the write did not run"))
+        case (nil, nil):
+            continuation.resume(throwing: SQLiteError(code: 21, message: "the write did not run"))
         }
     }
 }
@@ -168,7 +185,10 @@ private final class ReadItem<Value: Sendable>: WorkItem {
     private let body: @Sendable (Connection) throws -> Value
     private let continuation: CheckedContinuation<Value, any Error>
 
-    init(body: @escaping @Sendable (Connection) throws -> Value, continuation: CheckedContinuation<Value, any Error>) {
+    init(
+        body: @escaping @Sendable (Connection) throws -> Value,
+        continuation: CheckedContinuation<Value, any Error>
+    ) {
         self.body = body
         self.continuation = continuation
     }
@@ -184,6 +204,8 @@ private final class WorkQueue: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var items: [any WorkItem] = []
+    /// Where the queue begins in `items`: taking from the front moves nothing.
+    private var head = 0
     private var isClosed = false
     private let countMax: Int
 
@@ -204,7 +226,7 @@ private final class WorkQueue: @unchecked Sendable {
     func add(_ item: any WorkItem) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        guard !isClosed, items.count < countMax else { return false }
+        guard !isClosed, items.count - head < countMax else { return false }
         items.append(item)
         pthread_cond_signal(condition)
         return true
@@ -221,12 +243,16 @@ private final class WorkQueue: @unchecked Sendable {
     func next(max: Int) -> [any WorkItem]? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        while items.isEmpty {
+        while head == items.count {
             if isClosed { return nil }
             pthread_cond_wait(condition, mutex)
         }
-        let taken = Array(items.prefix(max))
-        items.removeFirst(taken.count)
+        let taken = Array(items[head...].prefix(max))
+        head += taken.count
+        if head == items.count || head > 1024 && head * 2 > items.count {
+            items.removeFirst(head)
+            head = 0
+        }
         return taken
     }
 }
@@ -245,12 +271,15 @@ private final class ThreadBody: Sendable {
 private func startThread(_ body: @escaping @Sendable () -> Void) {
     var thread = pthread_t()
     let code = pthread_create(
-        &thread, nil,
+        &thread,
+        nil,
         { context in
             guard let context else { return nil }
             Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run()
             return nil
-        }, Unmanaged.passRetained(ThreadBody(body)).toOpaque())
+        },
+        Unmanaged.passRetained(ThreadBody(body)).toOpaque()
+    )
     precondition(code == 0, "cannot start a database thread: \(String(cString: strerror(code)))")
     pthread_detach(thread)
 }

@@ -25,7 +25,8 @@ package final class Statement {
             switch argument {
             case .null: code = sqlite3_bind_null(handle, position)
             case .integer(let value): code = sqlite3_bind_int64(handle, position, value)
-            case .text(let text): code = tidings_sqlite_bind_text(handle, position, text, Int32(clamping: text.utf8.count))
+            case .text(let text):
+                code = tidings_sqlite_bind_text(handle, position, text, Int32(clamping: text.utf8.count))
             case .blob(let bytes):
                 code = bytes.withUnsafeBytes {
                     tidings_sqlite_bind_blob(handle, position, $0.baseAddress, Int32(clamping: bytes.count))
@@ -61,7 +62,9 @@ package final class Statement {
 
     package func blob(_ column: Int) -> [UInt8] {
         guard let bytes = sqlite3_column_blob(handle, Int32(column)) else { return [] }
-        return Array(UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, Int32(column)))))
+        return Array(
+            UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, Int32(column))))
+        )
     }
 
     private func error(_ code: Int32) -> SQLiteError {

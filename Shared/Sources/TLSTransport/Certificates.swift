@@ -20,7 +20,9 @@ enum Certificates {
         guard let bio = BIO_new_mem_buf(pem, Int32(pem.count)) else { throw TLSError("out of memory") }
         defer { BIO_free(bio) }
         var certificates: [Certificate] = []
-        while let pointer = PEM_read_bio_X509(bio, nil, nil, nil) { certificates.append(Certificate(owning: pointer)) }
+        while let pointer = PEM_read_bio_X509(bio, nil, nil, nil) {
+            certificates.append(Certificate(owning: pointer))
+        }
         // The read past the last one always leaves an error behind.
         ERR_clear_error()
         return certificates
@@ -29,7 +31,9 @@ enum Certificates {
     static func readKey(_ pem: [UInt8]) throws(TLSError) -> CertificateKey {
         guard let bio = BIO_new_mem_buf(pem, Int32(pem.count)) else { throw TLSError("out of memory") }
         defer { BIO_free(bio) }
-        guard let pointer = PEM_read_bio_PrivateKey(bio, nil, nil, nil) else { throw TLSError("cannot read the private key") }
+        guard let pointer = PEM_read_bio_PrivateKey(bio, nil, nil, nil) else {
+            throw TLSError("cannot read the private key")
+        }
         return CertificateKey(owning: pointer)
     }
 }
@@ -65,7 +69,9 @@ package struct DevelopmentAuthority: Sendable {
 
     /// A leaf for `localhost`, `127.0.0.1` and `::1`, valid for 397 days.
     package func makeLeaf() throws(TLSError) -> Leaf {
-        guard let issuer = try Certificates.read(certificate).first else { throw TLSError("the CA file holds no certificate") }
+        guard let issuer = try Certificates.read(certificate).first else {
+            throw TLSError("the CA file holds no certificate")
+        }
         let issuerKey = try Certificates.readKey(privateKey)
         let key = try Self.newKey()
         let leaf = try Self.newCertificate(commonName: "localhost", days: 397, key: key)
@@ -84,7 +90,11 @@ package struct DevelopmentAuthority: Sendable {
         return CertificateKey(owning: pointer)
     }
 
-    private static func newCertificate(commonName: String, days: Int, key: CertificateKey) throws(TLSError) -> Certificate {
+    private static func newCertificate(
+        commonName: String,
+        days: Int,
+        key: CertificateKey
+    ) throws(TLSError) -> Certificate {
         guard let pointer = X509_new() else { throw TLSError("out of memory") }
         let certificate = Certificate(owning: pointer)
         var serial = [UInt8](repeating: 0, count: 16)
@@ -97,19 +107,34 @@ package struct DevelopmentAuthority: Sendable {
         X509_gmtime_adj(X509_getm_notAfter(pointer), days * 86400)
         let name = X509_get_subject_name(pointer)
         guard tidings_x509_version_3(pointer) == 1, X509_set_pubkey(pointer, key.pointer) == 1,
-            X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, commonName, Int32(commonName.utf8.count), -1, 0) == 1
+            X509_NAME_add_entry_by_txt(
+                name,
+                "CN",
+                MBSTRING_UTF8,
+                commonName,
+                Int32(commonName.utf8.count),
+                -1,
+                0
+            ) == 1
         else { throw TLSError("cannot make a certificate") }
         return certificate
     }
 
-    private static func add(_ nid: Int32, _ value: String, to certificate: Certificate, issuer: Certificate) throws(TLSError) {
+    private static func add(
+        _ nid: Int32,
+        _ value: String,
+        to certificate: Certificate,
+        issuer: Certificate
+    ) throws(TLSError) {
         guard tidings_x509_add_extension(certificate.pointer, issuer.pointer, nid, value) == 1 else {
             throw TLSError("cannot add a certificate extension")
         }
     }
 
     private static func sign(_ certificate: Certificate, with key: CertificateKey) throws(TLSError) {
-        guard X509_sign(certificate.pointer, key.pointer, EVP_sha256()) > 0 else { throw TLSError("cannot sign") }
+        guard X509_sign(certificate.pointer, key.pointer, EVP_sha256()) > 0 else {
+            throw TLSError("cannot sign")
+        }
     }
 
     private static func pem(_ certificate: Certificate) throws(TLSError) -> [UInt8] {

@@ -59,13 +59,16 @@ package final class StreamConnection: @unchecked Sendable {
     private let poll: SocketPoll
     private var tls: TLSConnection?
     private var role: Role
-    private enum State { case connecting, deciding, handshaking, open, closed }
+    private enum State { case deciding, handshaking, open, closed }
     private var state: State
     private var output: [UInt8] = []
     private var outputStart = 0
     private var isFlushScheduled = false
     private var closesWhenDrained = false
     private var sawEnd = false
+    private var lingers = false
+    private var isLingering = false
+    private static let lingerTime = UInt64(1000)
     /// TLS may need the other direction (renegotiation aside, during handshakes).
     private var tlsWantsWrite = false
     /// The loop time in milliseconds at which ``checkDeadline(now:)`` closes the connection.
@@ -79,16 +82,16 @@ package final class StreamConnection: @unchecked Sendable {
             guard oldValue != isReadingPaused else { return }
             updateInterest()
             // TLS may hold decrypted bytes that no socket event announces.
-            if !isReadingPaused { loop.execute { self.readable() } }
+            if !isReadingPaused { loop.inNextTurn { self.readable() } }
         }
     }
 
     /// Takes over a connected, not blocking descriptor, and closes it when this throws.
-    package init(descriptor: Int32, role: Role, isConnecting: Bool = false, on loop: EventLoop) throws(SystemError) {
+    package init(descriptor: Int32, role: Role, on loop: EventLoop) throws(SystemError) {
         self.loop = loop
         self.role = role
         poll = try SocketPoll(descriptor: descriptor, on: loop)
-        state = isConnecting ? .connecting : .deciding
+        state = .deciding
     }
 
     /// Begins to work for `handler`.
@@ -111,7 +114,7 @@ package final class StreamConnection: @unchecked Sendable {
 
     /// Queues bytes; they leave at the end of the turn.
     package func write(_ bytes: [UInt8]) {
-        guard state != .closed else { return }
+        guard state != .closed, !isLingering else { return }
         if output.isEmpty { output = bytes } else { output += bytes }
         scheduleFlush()
     }
@@ -124,8 +127,16 @@ package final class StreamConnection: @unchecked Sendable {
 
     /// Closes after everything written so far has left, or at the deadline.
     package func closeWhenDrained() {
+        guard state == .open else { return close() }
         closesWhenDrained = true
         scheduleFlush()
+    }
+
+    /// Like ``closeWhenDrained()``, but takes and drops what the peer still sends for a moment: a close with unread input
+    /// would reset the connection, and the peer could lose the answer.
+    package func closeLingering() {
+        lingers = true
+        closeWhenDrained()
     }
 
     package func close(_ reason: StreamCloseReason = .closedHere) {
@@ -159,12 +170,6 @@ package final class StreamConnection: @unchecked Sendable {
 
     private func ready(_ readable: Bool, _ writable: Bool) {
         switch state {
-        case .connecting:
-            let code = tidings_uv_socket_error(poll.descriptor)
-            guard code == 0 else { return close(.failed(SystemError(code: code, call: "connect").description)) }
-            state = .deciding
-            if case .client(.some, _) = role { startTLS() } else { open() }
-            updateInterest()
         case .deciding: decide()
         case .handshaking: handshake()
         case .open:
@@ -179,7 +184,11 @@ package final class StreamConnection: @unchecked Sendable {
         guard case .server(let context) = role else { return }
         let first = tidings_uv_peek(poll.descriptor)
         if first == -EAGAIN { return }
-        if first < 0 { return close(first == -1000 ? .ended : .failed(SystemError(code: first, call: "recv").description)) }
+        if first < 0 {
+            return close(
+                first == -1000 ? .ended : .failed(SystemError(code: first, call: "recv").description)
+            )
+        }
         if first == 22, context != nil { return startTLS() }
         open()
         if state == .open { readable() }
@@ -226,11 +235,13 @@ package final class StreamConnection: @unchecked Sendable {
 
     private func updateInterest() {
         switch state {
-        case .connecting: poll.watch(readable: false, writable: true)
         case .deciding: poll.watch(readable: true, writable: false)
         case .handshaking: poll.watch(readable: !tlsWantsWrite, writable: tlsWantsWrite)
         case .open:
-            poll.watch(readable: !isReadingPaused && !sawEnd, writable: pendingByteCount > 0 && !isFlushScheduled)
+            poll.watch(
+                readable: !isReadingPaused && !sawEnd,
+                writable: pendingByteCount > 0 && !isFlushScheduled
+            )
         case .closed: break
         }
     }
@@ -241,6 +252,7 @@ package final class StreamConnection: @unchecked Sendable {
             guard state == .open, !isReadingPaused, !sawEnd else { return }
             switch readOnce(buffer) {
             case .done(let count):
+                if isLingering { continue }
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 handler?.streamReceived(bytes.bindMemory(to: UInt8.self).span)
                 // A short read of a plain socket emptied it; TLS must be asked until it wants more.
@@ -249,12 +261,13 @@ package final class StreamConnection: @unchecked Sendable {
             case .ended:
                 sawEnd = true
                 updateInterest()
+                if isLingering { return close() }
                 handler?.streamEnded()
                 return
             case .failed(let reason): return close(.failed(reason))
             }
         }
-        loop.execute { self.readable() }
+        loop.inNextTurn { self.readable() }
     }
 
     private func readOnce(_ buffer: UnsafeMutableRawBufferPointer) -> TLSConnection.Progress {
@@ -291,8 +304,20 @@ package final class StreamConnection: @unchecked Sendable {
         output = []
         outputStart = 0
         updateInterest()
-        if closesWhenDrained { return close() }
+        if closesWhenDrained {
+            if lingers, !sawEnd, !isLingering { return beginLingering() }
+            return close()
+        }
         handler?.streamDrained()
+    }
+
+    private func beginLingering() {
+        isLingering = true
+        tls?.sendCloseNotify()
+        tidings_uv_shutdown_writing(poll.descriptor)
+        deadline = min(deadline, loop.nowMilliseconds + Self.lingerTime)
+        isReadingPaused = false
+        updateInterest()
     }
 
     private func writeOnce(_ bytes: UnsafeRawBufferPointer) -> TLSConnection.Progress {
@@ -319,28 +344,64 @@ private struct ClosedCall: @unchecked Sendable {
 }
 
 extension EventLoop {
-    /// Connects to a host, trying its addresses in turn, and hands the connection to `handler` on this loop.
-    /// TLS comes up afterwards; the handler hears of it.
+    /// How long one address of a host may take before the next is tried.
+    private static let connectTimeout = Duration.seconds(5)
+
+    /// Connects to a host, trying its addresses in turn, and hands the connection to `handler` on this loop. TLS comes up
+    /// afterwards; the handler hears of it.
     package func connect(
-        host: String, port: Int, tls: TLSContext?, handler: @escaping @Sendable () -> any StreamConnectionHandler,
+        host: String,
+        port: Int,
+        tls: TLSContext?,
+        handler: @escaping @Sendable () -> any StreamConnectionHandler,
         attach: @escaping @Sendable (any StreamConnectionHandler, StreamConnection) -> Void
     ) async throws {
-        let addresses = try await resolve(host: host, port: port)
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            execute {
-                var failure = SystemError(code: -EADDRNOTAVAIL, call: "connect")
-                for address in addresses {
+        var failure: any Error = SystemError(code: -EADDRNOTAVAIL, call: "connect")
+        for address in try await resolve(host: host, port: port) {
+            let descriptor: Int32
+            do { descriptor = try await connected(address) } catch {
+                failure = error
+                continue
+            }
+            return try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                execute {
                     do throws(SystemError) {
-                        let descriptor = try address.connect()
                         let connection = try StreamConnection(
-                            descriptor: descriptor, role: .client(tls, host: host), isConnecting: true, on: self)
+                            descriptor: descriptor,
+                            role: .client(tls, host: host),
+                            on: self
+                        )
                         let owner = handler()
                         attach(owner, connection)
                         connection.start(owner)
-                        return continuation.resume()
-                    } catch { failure = error }
+                        continuation.resume()
+                    } catch { continuation.resume(throwing: error) }
                 }
-                continuation.resume(throwing: failure)
+            }
+        }
+        throw failure
+    }
+
+    /// A descriptor whose TCP connection is up.
+    private func connected(_ address: SocketAddress) async throws -> Int32 {
+        try await withCheckedThrowingContinuation { continuation in
+            execute { [self] in
+                do throws(SystemError) {
+                    let poll = try SocketPoll(descriptor: try address.connect(), on: self)
+                    let timer = LoopTimer(on: self, after: Self.connectTimeout) {
+                        poll.close()
+                        continuation.resume(throwing: SystemError(code: -ETIMEDOUT, call: "connect"))
+                    }
+                    poll.onReady = { _, _ in
+                        timer.cancel()
+                        let code = tidings_uv_socket_error(poll.descriptor)
+                        if code == 0 { return continuation.resume(returning: poll.release()) }
+                        poll.close()
+                        continuation.resume(throwing: SystemError(code: code, call: "connect"))
+                    }
+                    poll.watch(readable: false, writable: true)
+                } catch { continuation.resume(throwing: error) }
             }
         }
     }

@@ -36,7 +36,9 @@ struct TLSConnection: ~Copyable {
     }
 
     private static func makeClient(
-        _ context: TLSContext, _ descriptor: Int32, _ host: String
+        _ context: TLSContext,
+        _ descriptor: Int32,
+        _ host: String
     ) throws(TLSError) -> OpaquePointer {
         let ssl = try make(context, descriptor)
         SSL_set_connect_state(ssl)

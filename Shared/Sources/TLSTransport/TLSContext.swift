@@ -24,7 +24,9 @@ package final class TLSContext: @unchecked Sendable {
     fileprivate let protocols: [UInt8]
 
     private init(_ method: OpaquePointer?, protocols: [String]) throws(TLSError) {
-        guard let method, let pointer = SSL_CTX_new(method) else { throw TLSError("cannot make a TLS context") }
+        guard let method, let pointer = SSL_CTX_new(method) else {
+            throw TLSError("cannot make a TLS context")
+        }
         self.pointer = pointer
         self.protocols = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         tidings_ssl_set_modes(pointer)
@@ -34,39 +36,55 @@ package final class TLSContext: @unchecked Sendable {
 
     /// A server's context from PEM text: a chain that begins with the leaf, and its key.
     package static func server(
-        certificateChain: [UInt8], privateKey: [UInt8], protocols: [String] = ["h2", "http/1.1"]
+        certificateChain: [UInt8],
+        privateKey: [UInt8],
+        protocols: [String] = ["h2", "http/1.1"]
     ) throws(TLSError) -> TLSContext {
         let context = try TLSContext(TLS_server_method(), protocols: protocols)
         let chain = try Certificates.read(certificateChain)
         guard let leaf = chain.first else { throw TLSError("the certificate file holds no certificate") }
-        guard SSL_CTX_use_certificate(context.pointer, leaf.pointer) == 1 else { throw TLSError("cannot use the certificate") }
+        guard SSL_CTX_use_certificate(context.pointer, leaf.pointer) == 1 else {
+            throw TLSError("cannot use the certificate")
+        }
         for issuer in chain.dropFirst() where SSL_CTX_add0_chain_cert_up(context.pointer, issuer) != 1 {
             throw TLSError("cannot use the certificate chain")
         }
         let key = try Certificates.readKey(privateKey)
-        guard SSL_CTX_use_PrivateKey(context.pointer, key.pointer) == 1, SSL_CTX_check_private_key(context.pointer) == 1
+        guard SSL_CTX_use_PrivateKey(context.pointer, key.pointer) == 1,
+            SSL_CTX_check_private_key(context.pointer) == 1
         else { throw TLSError("the private key does not belong to the certificate") }
         tidings_ssl_no_tickets(context.pointer)
         // The context owns the array that the callback reads, and outlives every connection made from it.
-        SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, Unmanaged.passUnretained(context).toOpaque())
+        SSL_CTX_set_alpn_select_cb(
+            context.pointer,
+            selectProtocol,
+            Unmanaged.passUnretained(context).toOpaque()
+        )
         return context
     }
 
     /// A client's context. Without `trusting` the machine's trust store decides; with it only those PEM
     /// certificates do.
-    package static func client(trusting authorities: [UInt8]? = nil, protocols: [String]) throws(TLSError) -> TLSContext {
+    package static func client(
+        trusting authorities: [UInt8]? = nil,
+        protocols: [String]
+    ) throws(TLSError) -> TLSContext {
         let context = try TLSContext(TLS_client_method(), protocols: protocols)
         SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
         if let authorities {
             let store = SSL_CTX_get_cert_store(context.pointer)
-            for certificate in try Certificates.read(authorities) where X509_STORE_add_cert(store, certificate.pointer) != 1 {
+            for certificate in try Certificates.read(authorities)
+            where X509_STORE_add_cert(store, certificate.pointer) != 1 {
                 throw TLSError("cannot trust the certificate authority")
             }
         } else if SSL_CTX_set_default_verify_paths(context.pointer) != 1 {
             throw TLSError("cannot read the machine's trust store")
         }
         if !protocols.isEmpty {
-            guard SSL_CTX_set_alpn_protos(context.pointer, context.protocols, UInt32(context.protocols.count)) == 0 else {
+            guard
+                SSL_CTX_set_alpn_protos(context.pointer, context.protocols, UInt32(context.protocols.count))
+                    == 0
+            else {
                 throw TLSError("cannot offer the application protocols")
             }
         }
@@ -82,15 +100,24 @@ private func SSL_CTX_add0_chain_cert_up(_ context: OpaquePointer, _ certificate:
 /// Takes the server's first protocol that the client offers. No overlap is no error: some clients offer nothing
 /// we name and speak HTTP/2 at once (aioapns), and the first bytes tell.
 private func selectProtocol(
-    _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
-    _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,
+    _ ssl: OpaquePointer?,
+    _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+    _ chosenCount: UnsafeMutablePointer<UInt8>?,
+    _ offered: UnsafePointer<UInt8>?,
+    _ offeredCount: UInt32,
     _ argument: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let argument, let offered, let chosen, let chosenCount else { return SSL_TLSEXT_ERR_NOACK }
     let context = Unmanaged<TLSContext>.fromOpaque(argument).takeUnretainedValue()
     var output: UnsafeMutablePointer<UInt8>?
     let result = SSL_select_next_proto(
-        &output, chosenCount, context.protocols, UInt32(context.protocols.count), offered, offeredCount)
+        &output,
+        chosenCount,
+        context.protocols,
+        UInt32(context.protocols.count),
+        offered,
+        offeredCount
+    )
     guard result == OPENSSL_NPN_NEGOTIATED, let output else { return SSL_TLSEXT_ERR_NOACK }
     // `output` may point into our array, whose address is only good for the call: find the entry in the client's
     // list, which lives until the handshake ends.

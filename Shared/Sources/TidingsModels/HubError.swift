@@ -3,7 +3,8 @@ public struct HubError: Error, Equatable, Sendable, CustomStringConvertible {
     /// What a caller can act on. ``httpStatus`` maps it once.
     public enum Code: String, Sendable, CaseIterable {
         /// The request is wrong; sending it again does not help.
-        case badRequest, unauthorized, forbidden, notFound, methodNotAllowed, conflict, gone, preconditionFailed
+        case badRequest, unauthorized, forbidden, notFound, methodNotAllowed, conflict, gone,
+            preconditionFailed
         /// A size or rate limit.
         case tooLarge, throttled
         /// Ours or a peer's fault.

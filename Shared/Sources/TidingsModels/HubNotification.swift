@@ -8,12 +8,17 @@ public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     /// Nil unless the text could be an id of ours: up to 128 characters of `[0-9a-zA-Z-]`.
     public init?(_ text: String) {
         guard !text.isEmpty, text.utf8.count <= 128,
-            text.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || (HubTag.isLegal($0) && $0 > 0x2F && $0 != 0x3A) })
+            text.utf8.allSatisfy({
+                $0 == UInt8(ascii: "-") || (HubTag.isLegal($0) && $0 > 0x2F && $0 != 0x3A)
+            })
         else { return nil }
         self.text = text
     }
 
-    package static func random(at now: Timestamp, using generator: inout some RandomNumberGenerator) -> NotificationID {
+    package static func random(
+        at now: Timestamp,
+        using generator: inout some RandomNumberGenerator
+    ) -> NotificationID {
         var digits = ""
         for _ in 0..<2 {
             let half = String(UInt64.random(in: .min ... .max, using: &generator), radix: 16)
@@ -69,13 +74,18 @@ public struct HubNotification: Equatable, Sendable {
     }
 
     /// The values of a template notification.
-    public static func template(_ json: String, headers: [RegistrationTemplate.Header] = []) -> HubNotification {
+    public static func template(
+        _ json: String,
+        headers: [RegistrationTemplate.Header] = []
+    ) -> HubNotification {
         HubNotification(format: .template, body: Array(json.utf8), headers: headers)
     }
 
     /// A native payload.
     public static func native(
-        _ platform: Platform, _ payload: String, headers: [RegistrationTemplate.Header] = []
+        _ platform: Platform,
+        _ payload: String,
+        headers: [RegistrationTemplate.Header] = []
     ) -> HubNotification {
         HubNotification(format: .native(platform), body: Array(payload.utf8), headers: headers)
     }

@@ -21,11 +21,14 @@ public struct HubTag: Hashable, Sendable, CustomStringConvertible {
         guard text.utf8.allSatisfy(Self.isLegal) else {
             throw HubError(
                 .badRequest,
-                "Invalid tag '\(text)'. Valid characters are ASCII letters and digits and '_', '@', '#', '.', ':', '-'.")
+                "Invalid tag '\(text)'. Valid characters are ASCII letters and digits and '_', '@', '#', '.', ':', '-'."
+            )
         }
         guard text.utf8.count <= Self.byteCountMax else {
             throw HubError(
-                .badRequest, "The tag '\(text)' has \(text.utf8.count) characters, at most \(Self.byteCountMax) are allowed.")
+                .badRequest,
+                "The tag '\(text)' has \(text.utf8.count) characters, at most \(Self.byteCountMax) are allowed."
+            )
         }
         self.init(unchecked: text)
     }
@@ -38,11 +41,14 @@ public struct HubTag: Hashable, Sendable, CustomStringConvertible {
 
     /// A system tag such as `$UserId:{alice}`; nil for anything else.
     package init?(system text: String) {
-        guard let name = ["$installationid:{", "$userid:{"].first(where: { text.lowercased().hasPrefix($0) }),
+        guard
+            let name = ["$installationid:{", "$userid:{"].first(where: { text.lowercased().hasPrefix($0) }),
             text.hasSuffix("}")
         else { return nil }
         let inner = text.utf8.dropFirst(name.utf8.count).dropLast()
-        guard !inner.isEmpty, inner.allSatisfy({ Self.isLegal($0) || $0 == UInt8(ascii: "=") }) else { return nil }
+        guard !inner.isEmpty, inner.allSatisfy({ Self.isLegal($0) || $0 == UInt8(ascii: "=") }) else {
+            return nil
+        }
         self.init(unchecked: text)
     }
 
@@ -80,7 +86,9 @@ extension HubTag {
             let trimmed = part.drop { $0.isWhitespace }
             guard !trimmed.isEmpty else { continue }
             var end = trimmed.endIndex
-            while end > trimmed.startIndex, trimmed[trimmed.index(before: end)].isWhitespace { end = trimmed.index(before: end) }
+            while end > trimmed.startIndex, trimmed[trimmed.index(before: end)].isWhitespace {
+                end = trimmed.index(before: end)
+            }
             let tag = try HubTag(String(trimmed[..<end]))
             if seen.insert(tag).inserted { tags.append(tag) }
         }
@@ -100,7 +108,9 @@ public enum NewsCategory: String, CaseIterable, Sendable {
 
     /// Finds a category without regard to case.
     public init?(name: String) {
-        guard let found = Self.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else { return nil }
+        guard let found = Self.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else {
+            return nil
+        }
         self = found
     }
 }

@@ -13,7 +13,8 @@ public enum Outcome: String, CaseIterable, Sendable, Hashable {
     /// The hub's credentials for the platform are absent or refused.
     case invalidCredentials = "InvalidCredentials"
     /// The payload is refused.
-    case invalidNotificationFormat = "InvalidNotificationFormat", invalidNotificationSize = "InvalidNotificationSize"
+    case invalidNotificationFormat = "InvalidNotificationFormat", invalidNotificationSize =
+        "InvalidNotificationSize"
     /// The time budget ran out.
     case abandoned = "AbandonedNotificationMessages"
     /// The platform is in trouble.
@@ -66,8 +67,14 @@ public struct NotificationDetails: Equatable, Sendable {
 
     /// The details of a send.
     public init(
-        id: NotificationID, state: NotificationState, enqueued: Timestamp, started: Timestamp? = nil,
-        ended: Timestamp? = nil, notification: HubNotification, tags: String, targetCount: Int = 0,
+        id: NotificationID,
+        state: NotificationState,
+        enqueued: Timestamp,
+        started: Timestamp? = nil,
+        ended: Timestamp? = nil,
+        notification: HubNotification,
+        tags: String,
+        targetCount: Int = 0,
         outcomes: [Platform: [Outcome: Int]] = [:]
     ) {
         self.id = id

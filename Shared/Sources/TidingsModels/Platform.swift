@@ -73,14 +73,16 @@ public struct PlatformHandle: Hashable, Sendable {
         guard text.utf8.count <= Self.byteCountMax else {
             throw HubError(
                 .badRequest,
-                "The \(platform.format) handle has \(text.utf8.count) bytes, at most \(Self.byteCountMax) are allowed.")
+                "The \(platform.format) handle has \(text.utf8.count) bytes, at most \(Self.byteCountMax) are allowed."
+            )
         }
         switch platform {
         case .apns:
             guard text.utf8.count.isMultiple(of: 2), text.utf8.allSatisfy(Self.isHexDigit) else {
                 throw HubError(
                     .badRequest,
-                    "The device token is not hexadecimal with an even number of digits (\(text.utf8.count) characters seen).")
+                    "The device token is not hexadecimal with an even number of digits (\(text.utf8.count) characters seen)."
+                )
             }
             self.text = text.uppercased()
         case .gcm, .fcmV1:
@@ -119,7 +121,11 @@ public struct PlatformHandle: Hashable, Sendable {
         let lower = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: { lower.hasPrefix($0) }) else { return false }
         let rest = text.utf8.dropFirst(scheme.utf8.count)
-        guard let first = rest.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "?") else { return false }
-        return rest.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<") }
+        guard let first = rest.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "?") else {
+            return false
+        }
+        return rest.allSatisfy {
+            $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "<")
+        }
     }
 }

@@ -54,7 +54,11 @@ public struct RegistrationTemplate: Equatable, Sendable {
 
     /// A template; ``HubCore`` checks it when it is stored.
     public init(
-        name: String? = nil, body: String, headers: [Header] = [], expiry: String? = nil, priority: String? = nil
+        name: String? = nil,
+        body: String,
+        headers: [Header] = [],
+        expiry: String? = nil,
+        priority: String? = nil
     ) {
         self.name = name
         self.body = body
@@ -79,8 +83,11 @@ public struct RegistrationContent: Equatable, Sendable {
 
     /// The content of a registration.
     public init(
-        handle: PlatformHandle, tags: [HubTag] = [], pushVariables: [String: String] = [:],
-        template: RegistrationTemplate? = nil, secondaryTileName: String? = nil
+        handle: PlatformHandle,
+        tags: [HubTag] = [],
+        pushVariables: [String: String] = [:],
+        template: RegistrationTemplate? = nil,
+        secondaryTileName: String? = nil
     ) {
         self.handle = handle
         self.tags = tags
@@ -104,7 +111,13 @@ public struct Registration: Equatable, Sendable {
     public var content: RegistrationContent
 
     /// A stored registration.
-    public init(id: RegistrationID, etag: Int, expires: Timestamp, updated: Timestamp, content: RegistrationContent) {
+    public init(
+        id: RegistrationID,
+        etag: Int,
+        expires: Timestamp,
+        updated: Timestamp,
+        content: RegistrationContent
+    ) {
         self.id = id
         self.etag = etag
         self.expires = expires

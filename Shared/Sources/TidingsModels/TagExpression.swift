@@ -76,7 +76,9 @@ private struct TagExpressionParser {
     mutating func parse() throws(HubError) -> TagExpression {
         guard text.count <= limits.byteCountMax else {
             throw HubError(
-                .badRequest, "The tag expression has \(text.count) bytes, at most \(limits.byteCountMax) are allowed.")
+                .badRequest,
+                "The tag expression has \(text.count) bytes, at most \(limits.byteCountMax) are allowed."
+            )
         }
         let expression = try parseOr(depth: 0)
         skipBlanks()
@@ -84,14 +86,22 @@ private struct TagExpressionParser {
         let count = expression.tags.count
         let countMax = expression.isOnlyOr ? limits.tagCountMaxOnlyOr : limits.tagCountMax
         guard count <= countMax else {
-            throw HubError(.badRequest, "The tag expression has \(count) tags, at most \(countMax) are allowed.")
+            throw HubError(
+                .badRequest,
+                "The tag expression has \(count) tags, at most \(countMax) are allowed."
+            )
         }
         return expression
     }
 
     func error(_ reason: String) -> HubError {
-        let seen = position < text.count ? "'\(String(decoding: text[position...].prefix(20), as: UTF8.self))'" : "the end"
-        return HubError(.badRequest, "\(reason) at character \(position + 1) of the tag expression, found \(seen).")
+        let seen =
+            position < text.count
+            ? "'\(String(decoding: text[position...].prefix(20), as: UTF8.self))'" : "the end"
+        return HubError(
+            .badRequest,
+            "\(reason) at character \(position + 1) of the tag expression, found \(seen)."
+        )
     }
 
     mutating func skipBlanks() {

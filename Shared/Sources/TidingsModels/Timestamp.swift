@@ -15,11 +15,15 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     public static let never = Timestamp(milliseconds: 253_402_300_799_999)
 
     /// Earlier before later.
-    public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
     /// The moment after a span.
     public static func + (moment: Timestamp, span: Duration) -> Timestamp {
         let (seconds, attoseconds) = span.components
-        return Timestamp(milliseconds: moment.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+        return Timestamp(
+            milliseconds: moment.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        )
     }
     /// The span from `right` to `left`.
     public static func - (left: Timestamp, right: Timestamp) -> Duration {
@@ -31,7 +35,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         let (year, month, day) = civil
         let time = secondOfDay
         let fraction = Int(milliseconds - seconds * 1000)
-        return "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T\(pad(time / 3600, 2)):\(pad(time / 60 % 60, 2))"
+        return
+            "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T\(pad(time / 3600, 2)):\(pad(time / 60 % 60, 2))"
             + ":\(pad(time % 60, 2)).\(pad(fraction, 3))Z"
     }
 
@@ -39,7 +44,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     package var compact: String {
         let (year, month, day) = civil
         let time = secondOfDay
-        return "\(pad(year, 4))\(pad(month, 2))\(pad(day, 2))\(pad(time / 3600, 2))\(pad(time / 60 % 60, 2))\(pad(time % 60, 2))"
+        return
+            "\(pad(year, 4))\(pad(month, 2))\(pad(day, 2))\(pad(time / 3600, 2))\(pad(time / 60 % 60, 2))\(pad(time % 60, 2))"
     }
 
     /// `M/D/YYYY h:mm:ss AM`, as it stands in the hub's error bodies.
@@ -48,7 +54,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         let time = secondOfDay
         let hour = time / 3600
         let twelve = hour % 12 == 0 ? 12 : hour % 12
-        return "\(month)/\(day)/\(year) \(twelve):\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2)) \(hour < 12 ? "AM" : "PM")"
+        return
+            "\(month)/\(day)/\(year) \(twelve):\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2)) \(hour < 12 ? "AM" : "PM")"
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7).
@@ -65,7 +72,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     /// Reads `2030-01-02T10:20[:30[.fff…]]` followed by `Z`, `±hh:mm`, `±hhmm` or nothing (UTC).
     public init?(parsing text: String) {
         var scanner = DigitScanner(text)
-        guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
+        guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2),
+            scanner.skip("-"),
             let day = scanner.number(2), scanner.skip("T") || scanner.skip("t") || scanner.skip(" "),
             let hour = scanner.number(2), scanner.skip(":"), let minute = scanner.number(2)
         else { return nil }
@@ -83,13 +91,15 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
             (1...Self.days(in: month, of: year)).contains(day), hour < 24, minute < 60, second < 61
         else { return nil }
         let clock = Int64(hour * 3600 + minute * 60 + min(second, 59)) - Int64(offset * 60)
-        milliseconds = (Self.dayNumber(year: year, month: month, day: day) * 86400 + clock) * 1000 + Int64(fraction)
+        milliseconds =
+            (Self.dayNumber(year: year, month: month, day: day) * 86400 + clock) * 1000 + Int64(fraction)
     }
 
     /// A moment given by its parts in UTC; nil for a date that does not exist.
     package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-        guard (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day), hour < 24, minute < 60,
-            second < 60
+        guard (1...9999).contains(year), (1...12).contains(month),
+            (1...Self.days(in: month, of: year)).contains(day),
+            (0..<24).contains(hour), (0..<60).contains(minute), (0..<60).contains(second)
         else { return nil }
         let clock = Int64(hour * 3600 + minute * 60 + second)
         milliseconds = (Self.dayNumber(year: year, month: month, day: day) * 86400 + clock) * 1000
@@ -109,7 +119,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         let marchMonth = (5 * dayOfYear + 2) / 153
         let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
         return (
-            Int(yearOfEra + era * 400) + (month <= 2 ? 1 : 0), Int(month), Int(dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+            Int(yearOfEra + era * 400) + (month <= 2 ? 1 : 0), Int(month),
+            Int(dayOfYear - (153 * marchMonth + 2) / 5 + 1)
         )
     }
 

@@ -45,7 +45,9 @@ package struct WebSocketDecoder: Sendable {
         let first = input[position]
         let second = input[position + 1]
         guard first & 0x70 == 0 else { throw violation("a reserved bit is set") }
-        guard let opcode = WebSocketOpcode(rawValue: first & 0x0F) else { throw violation("unknown opcode \(first & 0x0F)") }
+        guard let opcode = WebSocketOpcode(rawValue: first & 0x0F) else {
+            throw violation("unknown opcode \(first & 0x0F)")
+        }
         let isFinal = first & 0x80 != 0
         let isMasked = second & 0x80 != 0
         guard isMasked == (role == .server) else {
@@ -64,7 +66,9 @@ package struct WebSocketDecoder: Sendable {
             guard length >= 126 else { throw violation("the length is not in its shortest form") }
         } else if length == 127 {
             guard left >= 10 else { return nil }
-            guard input[position + 2] & 0x80 == 0 else { throw violation("the length has its highest bit set") }
+            guard input[position + 2] & 0x80 == 0 else {
+                throw violation("the length has its highest bit set")
+            }
             length = 0
             for index in 2..<10 { length = length << 8 | Int(input[position + index]) }
             headCount = 10
@@ -85,7 +89,11 @@ package struct WebSocketDecoder: Sendable {
         return try take(opcode, payload, isFinal: isFinal)
     }
 
-    private mutating func take(_ opcode: WebSocketOpcode, _ payload: [UInt8], isFinal: Bool) throws(WebSocketError) -> Step {
+    private mutating func take(
+        _ opcode: WebSocketOpcode,
+        _ payload: [UInt8],
+        isFinal: Bool
+    ) throws(WebSocketError) -> Step {
         switch opcode {
         case .ping: return .message(.ping(payload))
         case .pong: return .message(.pong(payload))
@@ -111,7 +119,8 @@ package struct WebSocketDecoder: Sendable {
         if payload.isEmpty { return .close(code: 1005, reason: "") }
         guard payload.count >= 2 else { throw violation("a close frame with one byte") }
         let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
-        let isLegal = (1000...1003).contains(code) || (1007...1014).contains(code) || (3000...4999).contains(code)
+        let isLegal =
+            (1000...1003).contains(code) || (1007...1014).contains(code) || (3000...4999).contains(code)
         guard isLegal else { throw violation("the close code \(code) is not allowed on the wire") }
         guard let reason = String(validating: payload[2...], as: UTF8.self) else {
             throw violation("a close reason is not UTF-8", code: 1007)

@@ -26,7 +26,8 @@ package enum WebSocketRole: Sendable { case server, client }
 package enum WebSocketEncoder {
     /// One whole frame. A client masks with `mask`, four random bytes that no attacker can foresee
     /// (RFC 6455 section 5.3); a server sends plain frames, so one buffer serves many connections.
-    package static func frame(_ opcode: WebSocketOpcode, _ payload: [UInt8], mask: [UInt8]? = nil) -> [UInt8] {
+    package static func frame(_ opcode: WebSocketOpcode, _ payload: [UInt8], mask: [UInt8]? = nil) -> [UInt8]
+    {
         var frame: [UInt8] = []
         frame.reserveCapacity(payload.count + 14)
         frame.append(0x80 | opcode.rawValue)
@@ -36,7 +37,9 @@ package enum WebSocketEncoder {
         case ..<65536: frame += [maskBit | 126, UInt8(payload.count >> 8), UInt8(payload.count & 255)]
         default:
             frame.append(maskBit | 127)
-            for shift in stride(from: 56, through: 0, by: -8) { frame.append(UInt8(payload.count >> shift & 255)) }
+            for shift in stride(from: 56, through: 0, by: -8) {
+                frame.append(UInt8(payload.count >> shift & 255))
+            }
         }
         guard let mask else { return frame + payload }
         precondition(mask.count == 4, "a mask has four bytes")

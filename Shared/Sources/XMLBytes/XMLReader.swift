@@ -7,7 +7,10 @@ extension XMLElement {
     package init(parsing bytes: [UInt8], limits: XMLLimits = XMLLimits()) throws(XMLError) {
         guard bytes.count <= limits.byteCountMax else {
             throw XMLError(
-                reason: "The document has \(bytes.count) bytes, at most \(limits.byteCountMax) are allowed", line: 1, column: 1)
+                reason: "The document has \(bytes.count) bytes, at most \(limits.byteCountMax) are allowed",
+                line: 1,
+                column: 1
+            )
         }
         let hasUTF16Mark = bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE])
         guard let parser = XML_ParserCreateNS(hasUTF16Mark ? nil : "UTF-8", separator) else {
@@ -24,10 +27,13 @@ extension XMLElement {
             }
         }
         guard status == XML_STATUS_OK, builder.failure == nil, let root = builder.root else {
-            let text = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
+            let text =
+                XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
             throw XMLError(
                 reason: builder.failure ?? "The XML is not well-formed (\(text))",
-                line: Int(XML_GetCurrentLineNumber(parser)), column: Int(XML_GetCurrentColumnNumber(parser)) + 1)
+                line: Int(XML_GetCurrentLineNumber(parser)),
+                column: Int(XML_GetCurrentColumnNumber(parser)) + 1
+            )
         }
         self = root
     }
@@ -43,6 +49,7 @@ private final class XMLTreeBuilder {
     var open: [XMLElement] = []
     var root: XMLElement?
     var failure: String?
+    private var pending = ""
 
     init(parser: XML_Parser, depthMax: Int) {
         self.parser = parser
@@ -64,7 +71,11 @@ private final class XMLTreeBuilder {
         return .init(String(text[text.index(after: split)...]), in: String(text[..<split]))
     }
 
-    func start(_ rawName: UnsafePointer<XML_Char>, _ rawAttributes: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?) {
+    func start(
+        _ rawName: UnsafePointer<XML_Char>,
+        _ rawAttributes: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?
+    ) {
+        flushText()
         guard open.count < depthMax else { return fail("Nested deeper than \(depthMax) levels") }
         var attributes: [XMLElement.Name: String] = [:]
         var cursor = rawAttributes
@@ -76,6 +87,7 @@ private final class XMLTreeBuilder {
     }
 
     func end() {
+        flushText()
         guard let element = open.popLast() else { return }
         if open.isEmpty {
             root = element
@@ -84,14 +96,15 @@ private final class XMLTreeBuilder {
         }
     }
 
+    /// expat reports text in pieces, a line or an entity at a time; they are joined when an element begins or ends.
     func append(_ text: String) {
-        guard !open.isEmpty else { return }
-        let last = open.count - 1
-        if case .text(let before) = open[last].children.last {
-            open[last].children[open[last].children.count - 1] = .text(before + text)
-        } else {
-            open[last].children.append(.text(text))
-        }
+        if !open.isEmpty { pending += text }
+    }
+
+    private func flushText() {
+        guard !pending.isEmpty, !open.isEmpty else { return }
+        open[open.count - 1].children.append(.text(pending))
+        pending = ""
     }
 }
 
@@ -102,7 +115,8 @@ private func installCallbacks(on parser: XML_Parser) {
             guard let name else { return }
             XMLTreeBuilder.from(context)?.start(name, attributes)
         },
-        { context, _ in XMLTreeBuilder.from(context)?.end() })
+        { context, _ in XMLTreeBuilder.from(context)?.end() }
+    )
     XML_SetCharacterDataHandler(parser) { context, text, count in
         guard let text else { return }
         let bytes = UnsafeRawBufferPointer(start: text, count: Int(count))

@@ -5,13 +5,22 @@ import TidingsModels
 /// The request for one device (Apple: "Sending notification requests to APNs").
 enum APNsPayload {
     static func request(
-        _ payload: PlatformPayload, to target: PushTarget, token: String, bundleID: String
+        _ payload: PlatformPayload,
+        to target: PushTarget,
+        token: String,
+        bundleID: String
     ) -> HTTP2Request {
         var fields: [HTTP2Request.Field] = [.init("authorization", "bearer " + token)]
         if payload.header("apns-topic") == nil { fields.append(.init("apns-topic", bundleID)) }
-        for header in payload.headers where header.name != "apns-id" { fields.append(.init(header.name, header.value)) }
+        for header in payload.headers where header.name != "apns-id" {
+            fields.append(.init(header.name, header.value))
+        }
         // Different in each request: kept out of the compression table, which it would flush.
         fields.append(.init("apns-id", target.deliveryID, isUnique: true))
-        return HTTP2Request(path: "/3/device/" + target.handle.text.lowercased(), fields: fields, body: payload.body)
+        return HTTP2Request(
+            path: "/3/device/" + target.handle.text.lowercased(),
+            fields: fields,
+            body: payload.body
+        )
     }
 }

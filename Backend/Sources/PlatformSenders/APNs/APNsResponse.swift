@@ -21,7 +21,8 @@ enum APNsResponse {
         case (400, _): return .refused(.invalidNotificationFormat, reason: reason)
         case (403, _): return .refused(.invalidCredentials, reason: reason)
         case (413, _): return .refused(.invalidNotificationSize, reason: reason)
-        case (429, "TooManyProviderTokenUpdates"): return .retry(.throttled, reason: reason, after: after ?? .seconds(20 * 60))
+        case (429, "TooManyProviderTokenUpdates"):
+            return .retry(.throttled, reason: reason, after: after ?? .seconds(20 * 60))
         case (429, _): return .retry(.channelThrottled, reason: reason, after: after ?? .seconds(60))
         case (503, _): return .retry(.pnsUnavailable, reason: reason, after: after)
         case (500..., _): return .retry(.pnsServerError, reason: reason, after: after)

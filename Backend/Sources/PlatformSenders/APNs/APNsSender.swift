@@ -30,9 +30,17 @@ package final class APNsSender: PlatformSender {
             return targets.map { _ in .refused(.invalidCredentials, reason: error.description) }
         }
         var results = await attempt(payload, targets, token)
-        let stale = results.indices.filter { if case .success(let answer) = results[$0] { APNsResponse.asksForFreshToken(answer) } else { false } }
+        let stale = results.indices.filter {
+            if case .success(let answer) = results[$0] {
+                APNsResponse.asksForFreshToken(answer)
+            } else {
+                false
+            }
+        }
         if !stale.isEmpty, let fresh = freshToken(replacing: token) {
-            for (index, result) in zip(stale, await attempt(payload, stale.map { targets[$0] }, fresh)) { results[index] = result }
+            for (index, result) in zip(stale, await attempt(payload, stale.map { targets[$0] }, fresh)) {
+                results[index] = result
+            }
         }
         return results.map { result in
             switch result {
@@ -42,16 +50,26 @@ package final class APNsSender: PlatformSender {
         }
     }
 
-    private func attempt(_ payload: PlatformPayload, _ targets: [PushTarget], _ token: String) async -> [HTTP2Result] {
-        await pool.send(targets.map { APNsPayload.request(payload, to: $0, token: token, bundleID: settings.bundleID) })
+    private func attempt(
+        _ payload: PlatformPayload,
+        _ targets: [PushTarget],
+        _ token: String
+    ) async -> [HTTP2Result] {
+        await pool.send(
+            targets.map { APNsPayload.request(payload, to: $0, token: token, bundleID: settings.bundleID) }
+        )
     }
 
     private func providerToken() throws(CredentialError) -> String {
         let now = time.now
-        if let current = current.withLock({ $0 }), now < current.made + Self.tokenLife { return current.token }
+        if let current = current.withLock({ $0 }), now < current.made + Self.tokenLife {
+            return current.token
+        }
         let token = try WebToken.sign(
             header: JSONObject(["alg": "ES256", "kid": .string(settings.keyID)]),
-            claims: JSONObject(["iss": .string(settings.teamID), "iat": .number(now.seconds)]), with: key)
+            claims: JSONObject(["iss": .string(settings.teamID), "iat": .number(now.seconds)]),
+            with: key
+        )
         current.withLock { $0 = (token, now) }
         return token
     }

@@ -11,7 +11,10 @@ enum FCMv1Payload {
     static let scope = "https://www.googleapis.com/auth/firebase.messaging"
 
     static func request(
-        _ payload: PlatformPayload, to target: PushTarget, token: String, settings: FCMv1Settings
+        _ payload: PlatformPayload,
+        to target: PushTarget,
+        token: String,
+        settings: FCMv1Settings
     ) -> HTTP2Request {
         var body = payload.body
         if let offset = payload.tokenOffset {
@@ -20,13 +23,17 @@ enum FCMv1Payload {
             body.insert(contentsOf: handle, at: offset)
         }
         var fields: [HTTP2Request.Field] = [
-            .init("authorization", "Bearer " + token), .init("content-type", "application/json; charset=utf-8"),
+            .init("authorization", "Bearer " + token),
+            .init("content-type", "application/json; charset=utf-8"),
         ]
         if settings.sendsDeliveryID {
             fields.append(.init(HubHeader.deliveryID.lowercased(), target.deliveryID, isUnique: true))
         }
         return HTTP2Request(
-            path: "/v1/projects/\(PercentEncoding.encode(settings.projectID))/messages:send", fields: fields, body: body)
+            path: "/v1/projects/\(PercentEncoding.encode(settings.projectID))/messages:send",
+            fields: fields,
+            body: body
+        )
     }
 
     /// The JWT bearer grant (RFC 7523) with a signed assertion.
@@ -34,11 +41,18 @@ enum FCMv1Payload {
         let assertion = try WebToken.sign(
             header: JSONObject(["alg": "RS256", "typ": "JWT", "kid": .string(settings.privateKeyID)]),
             claims: JSONObject([
-                "iss": .string(settings.clientEmail), "scope": .string(scope), "aud": .string(settings.tokenURL.description),
+                "iss": .string(settings.clientEmail), "scope": .string(scope),
+                "aud": .string(settings.tokenURL.description),
                 "iat": .number(now.seconds), "exp": .number(now.seconds + 3600),
-            ]), with: settings.privateKey)
+            ]),
+            with: settings.privateKey
+        )
         let form = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)"
         return OutboundRequest(
-            "POST", settings.tokenURL, fields: ["Content-Type": "application/x-www-form-urlencoded"], body: Array(form.utf8))
+            "POST",
+            settings.tokenURL,
+            fields: ["Content-Type": "application/x-www-form-urlencoded"],
+            body: Array(form.utf8)
+        )
     }
 }

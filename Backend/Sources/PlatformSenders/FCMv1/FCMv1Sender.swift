@@ -12,7 +12,9 @@ package final class FCMv1Sender: PlatformSender {
     package init(_ settings: FCMv1Settings, pool: HTTP2Pool, client: HTTPClient, time: any TimeSource) {
         self.settings = settings
         self.pool = pool
-        tokens = OAuthTokenCache(client: client, time: time) { try FCMv1Payload.tokenRequest(settings, now: $0) }
+        tokens = OAuthTokenCache(client: client, time: time) {
+            try FCMv1Payload.tokenRequest(settings, now: $0)
+        }
     }
 
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
@@ -28,7 +30,9 @@ package final class FCMv1Sender: PlatformSender {
                 left = []
                 continue
             }
-            let requests = left.map { FCMv1Payload.request(payload, to: targets[$0], token: token, settings: settings) }
+            let requests = left.map {
+                FCMv1Payload.request(payload, to: targets[$0], token: token, settings: settings)
+            }
             var again: [Int] = []
             for (index, result) in zip(left, await pool.send(requests)) {
                 switch result {

@@ -20,7 +20,11 @@ package struct FCMv1Settings: Sendable {
     }
 
     /// Reads a service-account file.
-    package init(serviceAccount bytes: [UInt8], endpoint: HTTPURL, sendsDeliveryID: Bool = false) throws(Failure) {
+    package init(
+        serviceAccount bytes: [UInt8],
+        endpoint: HTTPURL,
+        sendsDeliveryID: Bool = false
+    ) throws(Failure) {
         let json: JSONValue
         do throws(JSONError) { json = try JSONValue(parsing: bytes) } catch {
             throw Failure(description: "The service-account file is not JSON: \(error)")

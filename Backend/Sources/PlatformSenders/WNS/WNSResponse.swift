@@ -9,9 +9,16 @@ enum WNSResponse {
         let after = response.retryAfterSeconds.map { Duration.seconds($0) }
         switch response.status.code {
         case 200:
-            switch (response.fields["X-WNS-Status"] ?? response.fields["X-WNS-NotificationStatus"])?.lowercased() {
+            switch (response.fields["X-WNS-Status"] ?? response.fields["X-WNS-NotificationStatus"])?
+                .lowercased()
+            {
             case "dropped": return .refused(.dropped, reason: "WNS dropped the notification")
-            case "channelthrottled": return .retry(.channelThrottled, reason: "the channel is throttled", after: after ?? .seconds(60))
+            case "channelthrottled":
+                return .retry(
+                    .channelThrottled,
+                    reason: "the channel is throttled",
+                    after: after ?? .seconds(60)
+                )
             default: return .accepted
             }
         case 400: return .refused(.invalidNotificationFormat, reason: reason)

@@ -19,7 +19,10 @@ package final class WNSSender: PlatformSender {
 
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
         await withTaskGroup(of: (Int, TargetAnswer).self) { group in
-            var answers = [TargetAnswer](repeating: .refused(.unknownError, reason: "no answer"), count: targets.count)
+            var answers = [TargetAnswer](
+                repeating: .refused(.unknownError, reason: "no answer"),
+                count: targets.count
+            )
             var next = 0
             while next < min(Self.concurrencyMax, targets.count) {
                 let index = next
@@ -40,7 +43,10 @@ package final class WNSSender: PlatformSender {
 
     private func send(_ payload: PlatformPayload, to target: PushTarget) async -> TargetAnswer {
         guard let channel = HTTPURL(target.handle.text), settings.mayReceiveToken(channel) else {
-            return .refused(.wrongToken, reason: "the channel is neither at notify.windows.com over https nor at a configured gateway")
+            return .refused(
+                .wrongToken,
+                reason: "the channel is neither at notify.windows.com over https nor at a configured gateway"
+            )
         }
         for attempt in 0..<2 {
             let token: String
@@ -50,7 +56,14 @@ package final class WNSSender: PlatformSender {
             }
             do {
                 let answer = try await client.send(
-                    WNSPayload.request(payload, to: target, channel: channel, token: token, settings: settings))
+                    WNSPayload.request(
+                        payload,
+                        to: target,
+                        channel: channel,
+                        token: token,
+                        settings: settings
+                    )
+                )
                 if answer.status.code == 401, attempt == 0 {
                     await tokens.invalidate(token)
                     continue

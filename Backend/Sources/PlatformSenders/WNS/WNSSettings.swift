@@ -14,8 +14,12 @@ package struct WNSSettings: Sendable {
     package var sendsDeliveryID: Bool
 
     package init(
-        packageSID: String, secretKey: String, tokenURL: HTTPURL, scope: String = "notify.windows.com",
-        gatewayOrigins: Set<String> = [], sendsDeliveryID: Bool = false
+        packageSID: String,
+        secretKey: String,
+        tokenURL: HTTPURL,
+        scope: String = "notify.windows.com",
+        gatewayOrigins: Set<String> = [],
+        sendsDeliveryID: Bool = false
     ) {
         self.packageSID = packageSID
         self.secretKey = secretKey

@@ -17,7 +17,8 @@ final class APNsDoor: Sendable {
     /// Apple's longest storage.
     private static let storageMax = Duration.seconds(30 * 86400)
     private static let pushTypes: Set<String> = [
-        "alert", "background", "controls", "location", "voip", "complication", "fileprovider", "mdm", "liveactivity", "pushtotalk",
+        "alert", "background", "controls", "location", "voip", "complication", "fileprovider", "mdm",
+        "liveactivity", "pushtotalk",
         "widgets",
     ]
 
@@ -47,9 +48,15 @@ final class APNsDoor: Sendable {
         } catch {
             var body: JSONValue = .object(["reason": .string(error.reason)])
             if let timestamp = error.timestamp {
-                body = .object(["reason": .string(error.reason), "timestamp": .number(timestamp.milliseconds)])
+                body = .object([
+                    "reason": .string(error.reason), "timestamp": .number(timestamp.milliseconds),
+                ])
             }
-            return HTTPResponse(error.status, ["apns-id": id, "content-type": "application/json"], body: body.serialized())
+            return HTTPResponse(
+                error.status,
+                ["apns-id": id, "content-type": "application/json"],
+                body: body.serialized()
+            )
         }
     }
 
@@ -59,7 +66,8 @@ final class APNsDoor: Sendable {
         guard segments.count >= 2, segments[1] == "device" else { throw Refusal(404, "BadPath") }
         guard segments.count >= 3 else { throw Refusal(400, "MissingDeviceToken") }
         guard segments.count == 3 else { throw Refusal(404, "BadPath") }
-        guard segments[2].utf8.count <= 512, let handle = try? PlatformHandle(segments[2], platform: .apns) else {
+        guard segments[2].utf8.count <= 512, let handle = try? PlatformHandle(segments[2], platform: .apns)
+        else {
             throw Refusal(400, "BadDeviceToken")
         }
         for name in Set(request.fields.lines.map { $0.name.lowercased() }) where name.hasPrefix("apns-") {
@@ -88,17 +96,24 @@ final class APNsDoor: Sendable {
             token.claims["iss"]?.stringValue == credentials.teamID, token.isSigned(by: credentials.key),
             let issued = token.seconds("iat").map(Timestamp.init(seconds:))
         else { throw Refusal(403, "InvalidProviderToken") }
-        guard issued + Self.tokenLife >= now, issued <= now + Self.clockSkew else { throw Refusal(403, "ExpiredProviderToken") }
+        guard issued + Self.tokenLife >= now, issued <= now + Self.clockSkew else {
+            throw Refusal(403, "ExpiredProviderToken")
+        }
         verified.withLock { verified in
             if verified.count >= Self.verifiedCountMax { verified.removeAll() }
             verified[text] = issued + Self.tokenLife
         }
     }
 
-    private func message(_ request: HTTPRequest, _ handle: PlatformHandle) async throws(Refusal) -> GatewayMessage {
+    private func message(
+        _ request: HTTPRequest,
+        _ handle: PlatformHandle
+    ) async throws(Refusal) -> GatewayMessage {
         let fields = request.fields
         guard let topic = fields["apns-topic"] else { throw Refusal(400, "MissingTopic") }
-        guard !topic.isEmpty, topic.utf8.allSatisfy({ HubTag.isLegal($0) }) else { throw Refusal(400, "BadTopic") }
+        guard !topic.isEmpty, topic.utf8.allSatisfy({ HubTag.isLegal($0) }) else {
+            throw Refusal(400, "BadTopic")
+        }
         let pushType = fields["apns-push-type"]
         if let pushType, !Self.pushTypes.contains(pushType) { throw Refusal(400, "InvalidPushType") }
         let priority = fields["apns-priority"]
@@ -107,22 +122,31 @@ final class APNsDoor: Sendable {
         var expires: Timestamp? = time.now + Self.storageMax
         if let text = fields["apns-expiration"] {
             guard let seconds = Int64(text), seconds >= 0 else { throw Refusal(400, "BadExpirationDate") }
-            expires = seconds == 0 ? nil : min(Timestamp(seconds: min(seconds, 253_402_300_799)), time.now + Self.storageMax)
+            expires =
+                seconds == 0
+                ? nil : min(Timestamp(seconds: min(seconds, 253_402_300_799)), time.now + Self.storageMax)
         }
         let collapseID = fields["apns-collapse-id"]
         if let collapseID, collapseID.utf8.count > 64 { throw Refusal(400, "BadCollapseId") }
         if let id = fields["apns-id"], !UUIDText.isUUID(id) { throw Refusal(400, "BadMessageId") }
         let countMax = pushType == "voip" ? 5120 : 4096
         let body: [UInt8]
-        do { body = try await request.body.collect(upTo: countMax) } catch { throw Refusal(413, "PayloadTooLarge") }
+        do { body = try await request.body.collect(upTo: countMax) } catch {
+            throw Refusal(413, "PayloadTooLarge")
+        }
         guard !body.isEmpty else { throw Refusal(400, "PayloadEmpty") }
         var headers: [String: String] = [:]
         for name in ["apns-push-type", "apns-priority", "apns-topic", "apns-collapse-id", "apns-id"] {
             if let value = fields[name] { headers[name] = value }
         }
         return GatewayMessage(
-            handle: handle, data: body, headers: headers, expires: expires, collapseKey: collapseID,
-            deliveryID: fields["apns-id"]?.lowercased())
+            handle: handle,
+            data: body,
+            headers: headers,
+            expires: expires,
+            collapseKey: collapseID,
+            deliveryID: fields["apns-id"]?.lowercased()
+        )
     }
 }
 
@@ -141,6 +165,7 @@ enum UUIDText {
         bytes[6] = bytes[6] & 0x0F | 0x40
         bytes[8] = bytes[8] & 0x3F | 0x80
         let text = Array(Hex.encode(bytes).utf8)
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }.joined(separator: "-")
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }
+            .joined(separator: "-")
     }
 }

@@ -24,27 +24,52 @@ struct FCMDoor: Sendable {
         var field: String?
 
         static func argument(_ field: String, _ message: String) -> Refusal {
-            Refusal(code: 400, status: "INVALID_ARGUMENT", message: message, errorCode: "INVALID_ARGUMENT", field: field)
+            Refusal(
+                code: 400,
+                status: "INVALID_ARGUMENT",
+                message: message,
+                errorCode: "INVALID_ARGUMENT",
+                field: field
+            )
         }
 
         var response: HTTPResponse {
             var details: [JSONValue] = []
             if let errorCode {
                 details.append(
-                    .object(["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": .string(errorCode)]))
+                    .object([
+                        "@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError",
+                        "errorCode": .string(errorCode),
+                    ])
+                )
+            }
+            if code == 401 {
+                details.append(
+                    .object([
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "ACCESS_TOKEN_EXPIRED",
+                        "domain": "googleapis.com",
+                    ])
+                )
             }
             if let field {
                 details.append(
                     .object([
                         "@type": "type.googleapis.com/google.rpc.BadRequest",
-                        "fieldViolations": .array([.object(["field": .string(field), "description": .string(message)])]),
-                    ]))
+                        "fieldViolations": .array([
+                            .object(["field": .string(field), "description": .string(message)])
+                        ]),
+                    ])
+                )
             }
-            var error = JSONObject(["code": .number(code), "message": .string(message), "status": .string(status)])
+            var error = JSONObject([
+                "code": .number(code), "message": .string(message), "status": .string(status),
+            ])
             if !details.isEmpty { error["details"] = .array(details) }
             return HTTPResponse(
-                HTTPStatus(code), ["Content-Type": "application/json; charset=UTF-8"],
-                body: JSONValue.object(["error": .object(error)]).serialized())
+                HTTPStatus(code),
+                ["Content-Type": "application/json; charset=UTF-8"],
+                body: JSONValue.object(["error": .object(error)]).serialized()
+            )
         }
     }
 
@@ -58,13 +83,20 @@ struct FCMDoor: Sendable {
 
     private func oauthError(_ status: HTTPStatus, _ error: String, _ description: String) -> HTTPResponse {
         HTTPResponse(
-            status, ["Content-Type": "application/json; charset=UTF-8"],
-            body: JSONValue.object(["error": .string(error), "error_description": .string(description)]).serialized())
+            status,
+            ["Content-Type": "application/json; charset=UTF-8"],
+            body: JSONValue.object(["error": .string(error), "error_description": .string(description)])
+                .serialized()
+        )
     }
 
     private func token(_ request: HTTPRequest) async -> HTTPResponse {
-        guard request.method == "POST" else { return oauthError(405, "invalid_request", "Only POST is allowed.") }
-        guard let body = try? await request.body.collect(upTo: Self.bodyByteCountMax), let form = FormBody(body) else {
+        guard request.method == "POST" else {
+            return oauthError(405, "invalid_request", "Only POST is allowed.")
+        }
+        guard let body = try? await request.body.collect(upTo: Self.bodyByteCountMax),
+            let form = FormBody(body)
+        else {
             return oauthError(400, "invalid_request", "The body is not a form.")
         }
         guard form["grant_type"] == Self.grant else {
@@ -76,28 +108,44 @@ struct FCMDoor: Sendable {
         guard assertion.claims["iss"]?.stringValue == credentials.clientEmail else {
             return oauthError(400, "invalid_grant", "The issuer is not a known service account.")
         }
-        guard assertion.isSigned(by: credentials.key) else { return oauthError(400, "invalid_grant", "Invalid JWT Signature.") }
+        guard assertion.isSigned(by: credentials.key) else {
+            return oauthError(400, "invalid_grant", "Invalid JWT Signature.")
+        }
         // google-auth names Google's own token service whatever token_uri says.
         let audiences = ["https://oauth2.googleapis.com/token", origin() + "/token"]
-        guard let audience = assertion.claims["aud"]?.stringValue, audiences.contains(audience) || audience.hasSuffix("/token") else {
+        guard let audience = assertion.claims["aud"]?.stringValue,
+            audiences.contains(audience) || audience.hasSuffix("/token")
+        else {
             return oauthError(400, "invalid_grant", "The audience is not this token service.")
         }
         let now = time.now.seconds
-        guard let issued = assertion.seconds("iat"), let expires = assertion.seconds("exp"), expires > now, issued <= now + 300,
+        guard let issued = assertion.seconds("iat"), let expires = assertion.seconds("exp"), expires > now,
+            issued <= now + 300,
             expires - issued <= 3600
         else {
             return oauthError(
-                400, "invalid_grant", "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe.")
+                400,
+                "invalid_grant",
+                "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."
+            )
         }
         let token = tokens.issue("fcm:" + credentials.projectID, expires: time.now + .seconds(Self.tokenLife))
         return HTTPResponse(
-            200, ["Content-Type": "application/json; charset=UTF-8"],
-            body: JSONValue.object(["access_token": .string(token), "expires_in": .number(Self.tokenLife), "token_type": "Bearer"]).serialized())
+            200,
+            ["Content-Type": "application/json; charset=UTF-8"],
+            body: JSONValue.object([
+                "access_token": .string(token), "expires_in": .number(Self.tokenLife), "token_type": "Bearer",
+            ]).serialized()
+        )
     }
 
     // MARK: messages:send
 
-    private func send(_ request: HTTPRequest, _ segments: [String], _ post: PostMessage) async throws(Refusal) -> HTTPResponse {
+    private func send(
+        _ request: HTTPRequest,
+        _ segments: [String],
+        _ post: PostMessage
+    ) async throws(Refusal) -> HTTPResponse {
         guard segments.count == 4, segments[1] == "projects", segments[3] == "messages:send" else {
             throw Refusal(code: 404, status: "NOT_FOUND", message: "Requested entity was not found.")
         }
@@ -108,11 +156,17 @@ struct FCMDoor: Sendable {
             tokens.isValid(token, for: "fcm:" + credentials.projectID, now: time.now)
         else {
             throw Refusal(
-                code: 401, status: "UNAUTHENTICATED",
-                message: "Request had invalid authentication credentials. Expected OAuth 2 access token.")
+                code: 401,
+                status: "UNAUTHENTICATED",
+                message: "Request had invalid authentication credentials. Expected OAuth 2 access token."
+            )
         }
         guard segments[2] == credentials.projectID else {
-            throw Refusal(code: 403, status: "PERMISSION_DENIED", message: "The project '\(segments[2])' is not this account's.")
+            throw Refusal(
+                code: 403,
+                status: "PERMISSION_DENIED",
+                message: "The project '\(segments[2])' is not this account's."
+            )
         }
         let body: [UInt8]
         do { body = try await request.body.collect(upTo: Self.bodyByteCountMax) } catch {
@@ -120,7 +174,11 @@ struct FCMDoor: Sendable {
         }
         let json: JSONValue
         do throws(JSONError) { json = try JSONValue(parsing: body) } catch {
-            throw Refusal(code: 400, status: "INVALID_ARGUMENT", message: "Invalid JSON payload received. \(error)")
+            throw Refusal(
+                code: 400,
+                status: "INVALID_ARGUMENT",
+                message: "Invalid JSON payload received. \(error)"
+            )
         }
         let message = try FCMMessage(json)
         let messageID = String(UInt64.random(in: 0..<(1 << 62)))
@@ -129,12 +187,17 @@ struct FCMDoor: Sendable {
             try await deliver(message, messageID, request.fields["Tidings-Delivery-Id"], post)
         }
         return HTTPResponse(
-            200, ["Content-Type": "application/json; charset=UTF-8"],
-            body: JSONValue.object(["name": .string(name)]).serialized())
+            200,
+            ["Content-Type": "application/json; charset=UTF-8"],
+            body: JSONValue.object(["name": .string(name)]).serialized()
+        )
     }
 
     private func deliver(
-        _ message: FCMMessage, _ messageID: String, _ deliveryID: String?, _ post: PostMessage
+        _ message: FCMMessage,
+        _ messageID: String,
+        _ deliveryID: String?,
+        _ post: PostMessage
     ) async throws(Refusal) {
         var headers = ["message-id": messageID]
         if let priority = message.priority { headers["priority"] = priority }
@@ -143,18 +206,38 @@ struct FCMDoor: Sendable {
         do {
             result = try await post(
                 GatewayMessage(
-                    handle: message.handle, data: message.payload.serialized(), headers: headers,
-                    expires: message.lifetime > .zero ? time.now + message.lifetime : nil, collapseKey: message.collapseKey,
-                    deliveryID: deliveryID))
-        } catch { throw Refusal(code: 500, status: "INTERNAL", message: "Internal error.", errorCode: "INTERNAL") }
+                    handle: message.handle,
+                    data: message.payload.serialized(),
+                    headers: headers,
+                    expires: message.lifetime > .zero ? time.now + message.lifetime : nil,
+                    collapseKey: message.collapseKey,
+                    deliveryID: deliveryID
+                )
+            )
+        } catch {
+            throw Refusal(code: 500, status: "INTERNAL", message: "Internal error.", errorCode: "INTERNAL")
+        }
         switch result {
         case .accepted, .repeated, .dropped: break
         case .unknownHandle:
-            throw Refusal.argument("message.token", "The registration token is not a valid FCM registration token")
+            throw Refusal.argument(
+                "message.token",
+                "The registration token is not a valid FCM registration token"
+            )
         case .expiredHandle:
-            throw Refusal(code: 404, status: "NOT_FOUND", message: "Requested entity was not found.", errorCode: "UNREGISTERED")
+            throw Refusal(
+                code: 404,
+                status: "NOT_FOUND",
+                message: "Requested entity was not found.",
+                errorCode: "UNREGISTERED"
+            )
         case .full:
-            throw Refusal(code: 429, status: "RESOURCE_EXHAUSTED", message: "The device has too many pending messages.", errorCode: "QUOTA_EXCEEDED")
+            throw Refusal(
+                code: 429,
+                status: "RESOURCE_EXHAUSTED",
+                message: "The device has too many pending messages.",
+                errorCode: "QUOTA_EXCEEDED"
+            )
         }
     }
 
@@ -168,23 +251,34 @@ struct FCMDoor: Sendable {
         let validateOnly: Bool
 
         private static let known: Set<String> = [
-            "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmoptions", "token", "topic", "condition", "fid",
+            "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmoptions",
+            "token", "topic", "condition", "fid",
         ]
         private static let lifetimeMax = 2_419_200
 
         init(_ json: JSONValue) throws(Refusal) {
-            guard case .object(let message)? = json["message"] else { throw Refusal.argument("message", "The message is missing.") }
+            guard case .object(let message)? = json["message"] else {
+                throw Refusal.argument("message", "The message is missing.")
+            }
             for member in message.members where !Self.known.contains(Self.snake(member.name)) {
                 throw Refusal.argument("message.\(member.name)", "Cannot find field: \(member.name)")
             }
             validateOnly = (json["validate_only"] ?? json["validateOnly"])?.boolValue ?? false
             let targets = ["token", "topic", "condition", "fid"].filter { message[$0] != nil }
             guard targets.count == 1 else {
-                throw Refusal.argument("message", "Exactly one of token, topic, condition and fid must be set.")
+                throw Refusal.argument(
+                    "message",
+                    "Exactly one of token, topic, condition and fid must be set."
+                )
             }
             guard let token = (message["token"] ?? message["fid"])?.stringValue,
                 let handle = try? PlatformHandle(token, platform: .fcmV1)
-            else { throw Refusal.argument("message.token", "The registration token is not a valid FCM registration token") }
+            else {
+                throw Refusal.argument(
+                    "message.token",
+                    "The registration token is not a valid FCM registration token"
+                )
+            }
             self.handle = handle
             let android = message["android"]?.objectValue ?? JSONObject()
             let data = android["data"] ?? message["data"]
@@ -208,14 +302,22 @@ struct FCMDoor: Sendable {
 
         private static func check(_ data: JSONValue?) throws(Refusal) {
             guard let data else { return }
-            guard case .object(let object) = data else { throw Refusal.argument("message.data", "The data must be an object.") }
+            guard case .object(let object) = data else {
+                throw Refusal.argument("message.data", "The data must be an object.")
+            }
             for member in object.members {
                 guard member.value.stringValue != nil else {
-                    throw Refusal.argument("message.data[0].value", "Invalid value at 'message.data[0].value' (TYPE_STRING)")
+                    throw Refusal.argument(
+                        "message.data[0].value",
+                        "Invalid value at 'message.data[0].value' (TYPE_STRING)"
+                    )
                 }
-                let isReserved = ["from", "message_type", "gcm"].contains(member.name) || member.name.hasPrefix("google")
+                let isReserved =
+                    ["from", "message_type", "gcm"].contains(member.name) || member.name.hasPrefix("google")
                     || member.name.hasPrefix("gcm.notification")
-                guard !isReserved else { throw Refusal.argument("message.data", "Invalid data payload key: \(member.name)") }
+                guard !isReserved else {
+                    throw Refusal.argument("message.data", "Invalid data payload key: \(member.name)")
+                }
             }
         }
 
@@ -235,7 +337,12 @@ struct FCMDoor: Sendable {
             guard let ttl else { return .seconds(lifetimeMax) }
             guard let text = ttl.stringValue, text.hasSuffix("s"), let seconds = Double(text.dropLast()),
                 (0...Double(lifetimeMax)).contains(seconds)
-            else { throw Refusal.argument("message.android.ttl", "Invalid TTL: it must be from 0s to \(lifetimeMax)s.") }
+            else {
+                throw Refusal.argument(
+                    "message.android.ttl",
+                    "Invalid TTL: it must be from 0s to \(lifetimeMax)s."
+                )
+            }
             return .milliseconds(Int64(seconds * 1000))
         }
     }
