@@ -212,7 +212,12 @@ let package = Package(
             path: "ConformanceTests/Harness",
             swiftSettings: settings
         ),
-        program("tidings-demo", path: "ConformanceTests/Demo", ["TidingsConformance"]),
+        program(
+            "tidings-demo", path: "ConformanceTests/Demo",
+            [
+                "TidingsConformance", "BackendClient", "DeviceDaemon", "HubClient", "TidingsModels", "JSONBytes", "HTTPMessages",
+                "PushCredentials", "ProcessLifecycle", "DeviceLink",
+            ]),
         tests(
             "SharedTests",
             path: "Shared/Tests/SharedTests",

@@ -1,1 +1,1 @@
-print("")
+await Demo.main()

@@ -125,11 +125,13 @@ extension DeviceDaemon {
         return results
     }
 
+    /// Sends a secret to a user; nil sends to oneself.
     public func sendSecure(_ payload: String, to user: String?) async throws -> SendResult {
         let backend = try registeredBackend()
         return await Self.result("secure") { try await backend.sendSecure(payload, to: user) }
     }
 
+    /// Sends a picture or sound with a message.
     public func sendRich(
         _ content: [UInt8],
         type: String,
@@ -142,6 +144,7 @@ extension DeviceDaemon {
         }
     }
 
+    /// Sends a URL, a coupon or a team's own kind of content with a message.
     public func sendRich(
         kind: String,
         content: String,
