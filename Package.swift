@@ -213,11 +213,14 @@ let package = Package(
             swiftSettings: settings
         ),
         program(
-            "tidings-demo", path: "ConformanceTests/Demo",
+            "tidings-demo",
+            path: "ConformanceTests/Demo",
             [
-                "TidingsConformance", "BackendClient", "DeviceDaemon", "HubClient", "TidingsModels", "JSONBytes", "HTTPMessages",
+                "TidingsConformance", "BackendClient", "DeviceDaemon", "HubClient", "TidingsModels",
+                "JSONBytes", "HTTPMessages",
                 "PushCredentials", "ProcessLifecycle", "DeviceLink",
-            ]),
+            ]
+        ),
         tests(
             "SharedTests",
             path: "Shared/Tests/SharedTests",
@@ -233,6 +236,8 @@ let package = Package(
             "BackendTests",
             path: "Backend/Tests/BackendTests",
             [
+                "TidingsConformance", "PushTelemetry", "WebSocketFraming", "DeviceLink", "ProcessLifecycle",
+                "SQLiteStorage", "HubClient",
                 "HTTPServing", "AppBackend", "HubServer", "HubCore", "TagIndex", "HubStore",
                 "PlatformSenders",
                 "PushGateway", "TidingsBackend", "EventLoops", "TLSTransport", "HTTPMessages",

@@ -14,7 +14,10 @@ enum Demo {
 
     static func main() async -> Never {
         do {
-            let options = try OptionReader(Array(CommandLine.arguments.dropFirst()), known: ["json", "keep!", "state", "help!"])
+            let options = try OptionReader(
+                Array(CommandLine.arguments.dropFirst()),
+                known: ["json", "keep!", "state", "help!"]
+            )
             if options.has("help") {
                 Console.print(usage)
                 exit(0)
@@ -75,6 +78,7 @@ enum Demo {
               tidings send --connection '\(try world.connectionString(full: true))' --ca \(ca) --news --wait
               tidings-device run --state /tmp/my-device --gateway \(try world.gatewayURL) --backend \(try world.backendURL) \\
                 --hub '\(try world.connectionString(full: false))' --ca \(ca)
-            """)
+            """
+        )
     }
 }

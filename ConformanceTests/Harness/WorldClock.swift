@@ -19,6 +19,9 @@ public final class WorldClock: TimeSource {
     /// The machine's time plus what ``advance(by:)`` added.
     public var now: Timestamp { system.now + state.withLock { $0.offset } }
 
+    /// How many wait for the time to move; a test that moves it waits for them first.
+    package var sleeperCount: Int { state.withLock { $0.waiters.count } }
+
     /// Moves the time forward and wakes every sleeper, who looks whether its time has come.
     public func advance(by duration: Duration) {
         let waiters = state.withLock { state in

@@ -332,6 +332,9 @@ final class HTTP1Connection: @unchecked Sendable {
                         carried.value
                     )
                 }
+            case .success(let bytes?) where bytes.isEmpty:
+                // Nothing yet is no end.
+                self.pump(next, isChunked: isChunked, left: left, keepsAlive: keepsAlive, carried.value)
             case .success(nil) where left ?? 0 == 0:
                 if isChunked { self.stream.write(Array("0\r\n\r\n".utf8)) }
                 self.complete(carried.value, keepsAlive: keepsAlive)

@@ -73,7 +73,7 @@ extension SQLiteHubStore: RegistrationStore {
     }
 
     private func write(_ body: @escaping @Sendable (Connection) throws -> Written) async throws -> Written {
-        let index = index
+        let index = audienceIndex
         return try await database.write(onCommit: { if let change = $0.change { index.apply(change) } }, body)
     }
 

@@ -6,7 +6,9 @@ import TidingsModels
 /// caller has its answer.
 package final class SQLiteHubStore: Sendable {
     let database: Database
-    let index: any AudienceIndex
+    private let index: any AudienceIndex
+    /// The index that follows this store.
+    package var audienceIndex: any AudienceIndex { index }
 
     /// Opens or makes the database and fills the index with what it holds.
     package init(path: String, index: any AudienceIndex) async throws {

@@ -82,7 +82,8 @@ public struct BackendClient: Sendable {
     ///
     /// - Returns: The hub's notification ids by platform, when the back end tells them (ours does).
     @discardableResult
-    public func notify(platform: String, user: String, text: String) async throws -> [String: NotificationID] {
+    public func notify(platform: String, user: String, text: String) async throws -> [String: NotificationID]
+    {
         let query = "?pns=\(PercentEncoding.encode(platform))&to_tag=\(PercentEncoding.encode(user))"
         let answer = try await send("POST", .notifications, query: query, json: .string(text))
         return Self.notificationIDs(answer, platform: platform)
@@ -90,7 +91,8 @@ public struct BackendClient: Sendable {
 
     /// Stores a secret for a user (nil: oneself) and sends its id.
     @discardableResult
-    public func sendSecure(_ payload: String, to user: String? = nil) async throws -> [String: NotificationID] {
+    public func sendSecure(_ payload: String, to user: String? = nil) async throws -> [String: NotificationID]
+    {
         var object = JSONObject(["payload": .string(payload)])
         if let user { object["to"] = .string(user) }
         return Self.notificationIDs(try await send("POST", .notifications, json: .object(object)))
@@ -99,17 +101,25 @@ public struct BackendClient: Sendable {
     /// Stores a picture or sound for a user (nil: oneself) and sends its id with a message.
     @discardableResult
     public func sendRich(
-        _ content: [UInt8], type: String, message: String, to user: String? = nil
+        _ content: [UInt8],
+        type: String,
+        message: String,
+        to user: String? = nil
     ) async throws -> [String: NotificationID] {
         var query = "?message=" + PercentEncoding.encode(message)
         if let user { query += "&to=" + PercentEncoding.encode(user) }
-        return Self.notificationIDs(try await send("POST", .notifications, query: query, body: content, type: type))
+        return Self.notificationIDs(
+            try await send("POST", .notifications, query: query, body: content, type: type)
+        )
     }
 
     /// Stores a URL, a coupon or a team's own kind of content, and sends its id with a message.
     @discardableResult
     public func sendRich(
-        kind: String, content: String, message: String, to user: String? = nil
+        kind: String,
+        content: String,
+        message: String,
+        to user: String? = nil
     ) async throws -> [String: NotificationID] {
         var object = JSONObject([
             "richType": .string(kind), "content": .string(content), "message": .string(message),
@@ -119,11 +129,16 @@ public struct BackendClient: Sendable {
     }
 
     /// `apns=<id>,wns=<id>`, or one bare id.
-    private static func notificationIDs(_ answer: HTTPAnswer, platform: String = "") -> [String: NotificationID] {
+    private static func notificationIDs(
+        _ answer: HTTPAnswer,
+        platform: String = ""
+    ) -> [String: NotificationID] {
         var ids: [String: NotificationID] = [:]
         for part in (answer.fields["Tidings-Notification-Id"] ?? "").split(separator: ",") {
             let pair = part.split(separator: "=", maxSplits: 1)
-            if let id = pair.last.flatMap({ NotificationID(String($0)) }) { ids[pair.count == 2 ? String(pair[0]) : platform] = id }
+            if let id = pair.last.flatMap({ NotificationID(String($0)) }) {
+                ids[pair.count == 2 ? String(pair[0]) : platform] = id
+            }
         }
         return ids
     }

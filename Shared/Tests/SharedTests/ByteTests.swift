@@ -5,9 +5,13 @@ import XMLBytes
 
 @Suite("JSON over bytes")
 struct JSONTests {
-    @Test("a value is written as it was read", arguments: [
-        "null", "true", "-0.5e+10", "12345678901234567890.123", "\"a\\\"b\\\\\"", "[]", "[1,[2,{}]]", #"{"a":1,"b":{"c":[null]}}"#, "\"👩‍👧\"",
-    ])
+    @Test(
+        "a value is written as it was read",
+        arguments: [
+            "null", "true", "-0.5e+10", "12345678901234567890.123", "\"a\\\"b\\\\\"", "[]", "[1,[2,{}]]",
+            #"{"a":1,"b":{"c":[null]}}"#, "\"👩‍👧\"",
+        ]
+    )
     func roundTrip(text: String) throws { #expect(try JSONValue(parsing: Array(text.utf8)).text == text) }
 
     @Test("escapes are resolved")
@@ -15,11 +19,16 @@ struct JSONTests {
         #expect(try JSONValue(parsing: Array(#""\u0041\n\/\ud83d\ude00""#.utf8)) == .string("A\n/😀"))
     }
 
-    @Test("what the grammar forbids is refused with its position", arguments: [
-        ("", 1), ("01", 2), ("+1", 1), ("1.", 3), (".5", 1), ("[1,]", 4), ("{\"a\":1,}", 8), ("{a:1}", 2), ("'x'", 1), ("\"\u{9}\"", 2),
-        ("nul", 1), ("[1 2]", 4), ("{\"a\":1 \"b\":2}", 8), ("{\"a\":1,\"a\":2}", 8), ("\"\\x\"", 3), ("\"\\ud800x\"", 8), ("1 2", 3), ("\"open", 6),
-        ("\u{FEFF}1", 1),
-    ])
+    @Test(
+        "what the grammar forbids is refused with its position",
+        arguments: [
+            ("", 1), ("01", 2), ("+1", 1), ("1.", 3), (".5", 1), ("[1,]", 4), ("{\"a\":1,}", 8), ("{a:1}", 2),
+            ("'x'", 1), ("\"\u{9}\"", 2),
+            ("nul", 1), ("[1 2]", 4), ("{\"a\":1 \"b\":2}", 8), ("{\"a\":1,\"a\":2}", 8), ("\"\\x\"", 3),
+            ("\"\\ud800x\"", 8), ("1 2", 3), ("\"open", 6),
+            ("\u{FEFF}1", 1),
+        ]
+    )
     func refused(text: String, column: Int) {
         let error = #expect(throws: JSONError.self) { try JSONValue(parsing: Array(text.utf8)) }
         #expect(error?.column == column, "\(text): \(error?.description ?? "")")
@@ -28,7 +37,9 @@ struct JSONTests {
     @Test("bytes that are not UTF-8 and deep nesting are refused")
     func limits() {
         #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
-        #expect(throws: JSONError.self) { try JSONValue(parsing: Array(String(repeating: "[", count: 100_000).utf8)) }
+        #expect(throws: JSONError.self) {
+            try JSONValue(parsing: Array(String(repeating: "[", count: 100_000).utf8))
+        }
     }
 
     @Test("a position names the line")
@@ -44,7 +55,8 @@ struct XMLTests {
     @Test("namespaces, attributes, entities and CDATA")
     func reads() throws {
         let element = try XMLElement(
-            parsing: Array("<a xmlns='u' xmlns:p='v' p:x='1'>t&amp;<b><![CDATA[<&]]></b>\n</a>".utf8))
+            parsing: Array("<a xmlns='u' xmlns:p='v' p:x='1'>t&amp;<b><![CDATA[<&]]></b>\n</a>".utf8)
+        )
         #expect(element.name == .init("a", in: "u"))
         #expect(element.attributes[.init("x", in: "v")] == "1")
         #expect(element.first("b")?.text == "<&")
@@ -53,13 +65,22 @@ struct XMLTests {
 
     @Test("utf-16 declared over UTF-8 bytes is UTF-8")
     func wrongEncoding() throws {
-        #expect(try XMLElement(parsing: Array("<?xml version=\"1.0\" encoding=\"utf-16\"?><a>å</a>".utf8)).text == "å")
+        #expect(
+            try XMLElement(parsing: Array("<?xml version=\"1.0\" encoding=\"utf-16\"?><a>å</a>".utf8)).text
+                == "å"
+        )
     }
 
-    @Test("document types, open elements and deep nesting are refused", arguments: [
-        "<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "<a>", "<a></b>", "", "text", String(repeating: "<a>", count: 5000),
-    ])
-    func refused(text: String) { #expect(throws: XMLError.self) { try XMLElement(parsing: Array(text.utf8)) } }
+    @Test(
+        "document types, open elements and deep nesting are refused",
+        arguments: [
+            "<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "<a>", "<a></b>", "", "text",
+            String(repeating: "<a>", count: 5000),
+        ]
+    )
+    func refused(text: String) {
+        #expect(throws: XMLError.self) { try XMLElement(parsing: Array(text.utf8)) }
+    }
 
     @Test("many lines cost linear time: every piece is kept")
     func manyLines() throws {
@@ -68,18 +89,26 @@ struct XMLTests {
     }
 
     @Test("a CDATA section splits what would end it", arguments: ["a]]>b", "]]>]]>", "]]", "plain"])
-    func cdata(text: String) throws { #expect(try XMLElement(parsing: Array("<a>\(XMLText.cdata(text))</a>".utf8)).text == text) }
+    func cdata(text: String) throws {
+        #expect(try XMLElement(parsing: Array("<a>\(XMLText.cdata(text))</a>".utf8)).text == text)
+    }
 
     @Test("escaped text comes back", arguments: ["<&>\"'", "a\tb\nc\rd", "🍜"])
     func escaping(text: String) throws {
         #expect(try XMLElement(parsing: Array("<a>\(XMLText.escaped(text))</a>".utf8)).text == text)
-        #expect(try XMLElement(parsing: Array("<a b=\"\(XMLText.escaped(text))\"/>".utf8)).attributes[.init("b")] == text)
+        #expect(
+            try XMLElement(parsing: Array("<a b=\"\(XMLText.escaped(text))\"/>".utf8)).attributes[.init("b")]
+                == text
+        )
     }
 }
 
 @Suite("Text codings")
 struct CodingTests {
-    @Test("base64 in both alphabets (RFC 4648 section 10)", arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")])
+    @Test(
+        "base64 in both alphabets (RFC 4648 section 10)",
+        arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+    )
     func base64(text: String, encoded: String) {
         #expect(Base64.encode(Array(text.utf8)) == encoded)
         #expect(Base64.decode(encoded) == Array(text.utf8))
@@ -110,11 +139,21 @@ struct CodingTests {
         #expect(RequestTarget("/%zz") == nil)
     }
 
-    @Test("URLs", arguments: [
-        ("https://Example.net/a?b#c", "https://example.net/a?b"), ("http://[::1]:80", "http://[::1]/"), ("https://a:8443?x", "https://a:8443/?x"),
-    ])
+    @Test(
+        "URLs",
+        arguments: [
+            ("https://Example.net/a?b#c", "https://example.net/a?b"), ("http://[::1]:80", "http://[::1]/"),
+            ("https://a:8443?x", "https://a:8443/?x"),
+        ]
+    )
     func urls(text: String, shown: String) { #expect(HTTPURL(text)?.description == shown) }
 
-    @Test("what is no URL of ours", arguments: ["ftp://a", "https://", "https://a b", "https://u@h/", "https://a:0/", "https://a:99999", "https://[::1"])
+    @Test(
+        "what is no URL of ours",
+        arguments: [
+            "ftp://a", "https://", "https://a b", "https://u@h/", "https://a:0/", "https://a:99999",
+            "https://[::1",
+        ]
+    )
     func brokenURLs(text: String) { #expect(HTTPURL(text) == nil) }
 }

@@ -7,7 +7,12 @@ import WebSocketFraming
 struct WebSocketTests {
     private let mask: [UInt8] = [1, 2, 3, 4]
 
-    private func decode(_ bytes: [UInt8], role: WebSocketRole = .server, max: Int = 1000, stepwise: Bool = false) throws(WebSocketError) -> [WebSocketEvent] {
+    private func decode(
+        _ bytes: [UInt8],
+        role: WebSocketRole = .server,
+        max: Int = 1000,
+        stepwise: Bool = false
+    ) throws(WebSocketError) -> [WebSocketEvent] {
         var decoder = WebSocketDecoder(role: role, messageByteCountMax: max)
         guard stepwise else { return try decoder.receive(bytes.span) }
         var events: [WebSocketEvent] = []
@@ -18,13 +23,20 @@ struct WebSocketTests {
         return events
     }
 
-    @Test("frames of every length form, whole and byte by byte", arguments: [0, 1, 125, 126, 65535, 65536, 70000])
+    @Test(
+        "frames of every length form, whole and byte by byte",
+        arguments: [0, 1, 125, 126, 65535, 65536, 70000]
+    )
     func lengths(count: Int) throws {
         let text = String(repeating: "x", count: count)
         let frame = WebSocketEncoder.frame(.text, Array(text.utf8), mask: mask)
         #expect(try decode(frame, max: 100_000) == [.text(text)])
         if count < 1000 { #expect(try decode(frame, stepwise: true) == [.text(text)]) }
-        #expect(try decode(WebSocketEncoder.frame(.text, Array(text.utf8)), role: .client, max: 100_000) == [.text(text)])
+        #expect(
+            try decode(WebSocketEncoder.frame(.text, Array(text.utf8)), role: .client, max: 100_000) == [
+                .text(text)
+            ]
+        )
     }
 
     @Test("fragments join, and control frames may come between")
@@ -54,9 +66,13 @@ struct WebSocketTests {
 
     @Test("a close frame ends the input")
     func close() throws {
-        let frames = WebSocketEncoder.close(1000, "bye", mask: mask) + WebSocketEncoder.frame(.text, [0x41], mask: mask)
+        let frames =
+            WebSocketEncoder.close(1000, "bye", mask: mask)
+            + WebSocketEncoder.frame(.text, [0x41], mask: mask)
         #expect(try decode(frames) == [.close(code: 1000, reason: "bye")])
-        #expect(try decode(WebSocketEncoder.frame(.close, [], mask: mask)) == [.close(code: 1005, reason: "")])
+        #expect(
+            try decode(WebSocketEncoder.frame(.close, [], mask: mask)) == [.close(code: 1005, reason: "")]
+        )
     }
 }
 
@@ -68,22 +84,37 @@ struct DeviceLinkTests {
     func roundTrip() throws {
         let frames: [DeviceFrame] = [
             .hello(uaid: nil), .hello(uaid: "x"), .register(channelID: channel, key: nil, platform: .wns),
-            .register(channelID: channel, key: "k", platform: nil), .unregister(channelID: channel, code: 202),
+            .register(channelID: channel, key: "k", platform: nil),
+            .unregister(channelID: channel, code: 202),
             .ack([.init(channelID: channel, version: "v", code: 102)]), .nack(version: "v", code: 301), .ping,
         ]
         for frame in frames { #expect(try DeviceFrame(parsing: frame.text) == frame) }
         let answers: [GatewayFrame] = [
-            .hello(uaid: "u"), .register(channelID: channel, status: 400, endpoint: "why"), .unregister(channelID: channel, status: 200), .pong,
-            .notification(.init(channelID: channel, version: "v", platform: .apns, headers: ["apns-push-type": "alert"], data: [1, 2, 255])),
+            .hello(uaid: "u"), .register(channelID: channel, status: 400, endpoint: "why"),
+            .unregister(channelID: channel, status: 200), .pong,
+            .notification(
+                .init(
+                    channelID: channel,
+                    version: "v",
+                    platform: .apns,
+                    headers: ["apns-push-type": "alert"],
+                    data: [1, 2, 255]
+                )
+            ),
         ]
         for frame in answers { #expect(try GatewayFrame(parsing: frame.text) == frame) }
     }
 
-    @Test("bad frames close the connection", arguments: [
-        "x", "[]", "{\"messageType\":\"dance\"}", "{\"messageType\":\"register\",\"channelID\":\"BB48D986-CBE9-4EAC-80B0-48FDE4B66876\"}",
-        "{\"messageType\":\"register\"}", "{\"messageType\":\"register\",\"channelID\":\"bb48d986-cbe9-4eac-80b0-48fde4b66876\",\"platform\":\"palm\"}",
-        "{\"messageType\":\"ack\",\"updates\":[{}]}",
-    ])
+    @Test(
+        "bad frames close the connection",
+        arguments: [
+            "x", "[]", "{\"messageType\":\"dance\"}",
+            "{\"messageType\":\"register\",\"channelID\":\"BB48D986-CBE9-4EAC-80B0-48FDE4B66876\"}",
+            "{\"messageType\":\"register\"}",
+            "{\"messageType\":\"register\",\"channelID\":\"bb48d986-cbe9-4eac-80b0-48fde4b66876\",\"platform\":\"palm\"}",
+            "{\"messageType\":\"ack\",\"updates\":[{}]}",
+        ]
+    )
     func badFrames(text: String) {
         let error = #expect(throws: LinkViolation.self) { try DeviceFrame(parsing: text) }
         #expect(error?.closeCode == 1011)
@@ -93,7 +124,10 @@ struct DeviceLinkTests {
     func rules() throws {
         var rules = GatewayLinkRules()
         #expect(throws: LinkViolation.self) { try rules.received(.ping, now: .zero) }
-        #expect(try rules.received(.hello(uaid: "1DC98DA3-691D-466C-BEB4-9CB949882C25"), now: .zero) == .identify(uaid: "1dc98da3691d466cbeb49cb949882c25"))
+        #expect(
+            try rules.received(.hello(uaid: "1DC98DA3-691D-466C-BEB4-9CB949882C25"), now: .zero)
+                == .identify(uaid: "1dc98da3691d466cbeb49cb949882c25")
+        )
         #expect(throws: LinkViolation.self) { try rules.received(.hello(uaid: nil), now: .zero) }
         #expect(try rules.received(.ping, now: .seconds(1)) == .pong)
         #expect(throws: LinkViolation.self) { try rules.received(.ping, now: .seconds(30)) }

@@ -7,15 +7,28 @@ import Testing
 
 @Suite("Timestamps")
 struct TimestampTests {
-    @Test("the forms that clients send", arguments: [
-        ("2030-01-02T10:20:30Z", "2030-01-02T10:20:30.000Z"), ("2030-01-02T10:20:30.1234567Z", "2030-01-02T10:20:30.123Z"),
-        ("2030-01-02T10:20+0200", "2030-01-02T08:20:00.000Z"), ("2030-01-02T10:20:30+00:00", "2030-01-02T10:20:30.000Z"),
-        ("2030-01-02T10:20:30", "2030-01-02T10:20:30.000Z"), ("2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"),
-        ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.500Z"), ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
-    ])
+    @Test(
+        "the forms that clients send",
+        arguments: [
+            ("2030-01-02T10:20:30Z", "2030-01-02T10:20:30.000Z"),
+            ("2030-01-02T10:20:30.1234567Z", "2030-01-02T10:20:30.123Z"),
+            ("2030-01-02T10:20+0200", "2030-01-02T08:20:00.000Z"),
+            ("2030-01-02T10:20:30+00:00", "2030-01-02T10:20:30.000Z"),
+            ("2030-01-02T10:20:30", "2030-01-02T10:20:30.000Z"),
+            ("2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"),
+            ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.500Z"),
+            ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        ]
+    )
     func forms(text: String, shown: String) { #expect(Timestamp(parsing: text)?.description == shown) }
 
-    @Test("dates that do not exist", arguments: ["2023-02-29T00:00:00Z", "2030-13-01T00:00:00Z", "2030-01-02", "x", "2030-01-02T25:00:00Z", "2030-01-02T10:20:30+99:00"])
+    @Test(
+        "dates that do not exist",
+        arguments: [
+            "2023-02-29T00:00:00Z", "2030-13-01T00:00:00Z", "2030-01-02", "x", "2030-01-02T25:00:00Z",
+            "2030-01-02T10:20:30+99:00",
+        ]
+    )
     func none(text: String) { #expect(Timestamp(parsing: text) == nil) }
 
     @Test("the American and the HTTP form")
@@ -29,7 +42,9 @@ struct TimestampTests {
 
     @Test("a year far out of range is refused, not computed")
     func absurdYear() {
-        #expect(Timestamp(year: 9_000_000_000_000_000_000, month: 1, day: 1, hour: 0, minute: 0, second: 0) == nil)
+        #expect(
+            Timestamp(year: 9_000_000_000_000_000_000, month: 1, day: 1, hour: 0, minute: 0, second: 0) == nil
+        )
         #expect(Timestamp(year: 2030, month: 1, day: 1, hour: -1, minute: 0, second: 0) == nil)
     }
 }
@@ -51,7 +66,12 @@ struct TagTests {
         #expect(try matches("$UserId:{bob=1} && x", "$userid:{BOB=1}", "X"))
     }
 
-    @Test("syntax errors name the position", arguments: ["", "a b", "a &&", "|| a", "(a", "a)", "a & b", "a,b", "$Foo:{x}", "$UserId:{}", "!", "é"])
+    @Test(
+        "syntax errors name the position",
+        arguments: [
+            "", "a b", "a &&", "|| a", "(a", "a)", "a & b", "a,b", "$Foo:{x}", "$UserId:{}", "!", "é",
+        ]
+    )
     func errors(text: String) {
         let error = #expect(throws: HubError.self) { try TagExpression(parsing: text) }
         #expect(error?.code == .badRequest)
@@ -66,15 +86,24 @@ struct TagTests {
         #expect(throws: HubError.self) { try TagExpression(parsing: ors, limits: limits) }
         #expect(throws: HubError.self) { try TagExpression(parsing: "a&&b&&c&&d&&e&&f&&g", limits: limits) }
         #expect((try? TagExpression(parsing: "a&&b&&c&&d&&e&&f", limits: limits)) != nil)
-        #expect(throws: HubError.self) { try TagExpression(parsing: String(repeating: "!", count: 5000) + "a") }
+        #expect(throws: HubError.self) {
+            try TagExpression(parsing: String(repeating: "!", count: 5000) + "a")
+        }
     }
 
-    @Test("a tag has 1 to 120 characters of the legal ones and no $", arguments: ["", "a b", "é", "$x", "a,b", String(repeating: "x", count: 121)])
+    @Test(
+        "a tag has 1 to 120 characters of the legal ones and no $",
+        arguments: ["", "a b", "é", "$x", "a,b", String(repeating: "x", count: 121)]
+    )
     func illegalTags(text: String) { #expect(throws: HubError.self) { try HubTag(text) } }
 
     @Test("lists trim blanks, drop repeats without case, and keep the spelling")
     func lists() throws {
-        #expect(try HubTag.list(" World, sports ,WORLD,,a:b@c#d._-").map(\.text) == ["World", "sports", "a:b@c#d._-"])
+        #expect(
+            try HubTag.list(" World, sports ,WORLD,,a:b@c#d._-").map(\.text) == [
+                "World", "sports", "a:b@c#d._-",
+            ]
+        )
     }
 }
 
@@ -82,14 +111,29 @@ struct TagTests {
 struct SignatureTests {
     private let key = "b3JjaGFyZC1rZXktMDEyMzQ1Njc4OWFiY2RlZmdoaWo="
 
-    @Test("the vectors of the protocol reference, section 2.7", arguments: [
-        ("http%3a%2f%2forchard.push.example.net%2fgarden%2fmessages%2f", "dWPcKCc7+2gsn2OmskyLu3dcdJWu119PME5gBILf/Ug="),
-        ("https%3a%2f%2forchard.push.example.net%2fgarden%2fmessages%3fapi-version%3d2020-06", "AhtygYdRD9/vOmCtJ8rDMWYwY2VVrLubizCLeCFfJZ8="),
-        ("https%3A%2F%2Forchard.push.example.net%2F", "ANSXh2WiSTfhbxVWddIpyeJq0dZ9n0cQiNMlugzeUMQ="),
-        ("http%3a%2f%2forchard.push.example.net%2fgarden%2fregistrationids%2f%3fapi-version%3d2013-04", "mtBeGTge89gMVRFpkibLonlfvlrbwJRtfwVbLjGRH+w="),
-    ])
+    @Test(
+        "the vectors of the protocol reference, section 2.7",
+        arguments: [
+            (
+                "http%3a%2f%2forchard.push.example.net%2fgarden%2fmessages%2f",
+                "dWPcKCc7+2gsn2OmskyLu3dcdJWu119PME5gBILf/Ug="
+            ),
+            (
+                "https%3a%2f%2forchard.push.example.net%2fgarden%2fmessages%3fapi-version%3d2020-06",
+                "AhtygYdRD9/vOmCtJ8rDMWYwY2VVrLubizCLeCFfJZ8="
+            ),
+            ("https%3A%2F%2Forchard.push.example.net%2F", "ANSXh2WiSTfhbxVWddIpyeJq0dZ9n0cQiNMlugzeUMQ="),
+            (
+                "http%3a%2f%2forchard.push.example.net%2fgarden%2fregistrationids%2f%3fapi-version%3d2013-04",
+                "mtBeGTge89gMVRFpkibLonlfvlrbwJRtfwVbLjGRH+w="
+            ),
+        ]
+    )
     func vectors(resource: String, signature: String) throws {
-        for sent in [signature, PercentEncoding.encode(signature), PercentEncoding.encode(signature, lowerCaseHex: true)] {
+        for sent in [
+            signature, PercentEncoding.encode(signature),
+            PercentEncoding.encode(signature, lowerCaseHex: true),
+        ] {
             for header in [
                 "SharedAccessSignature sr=\(resource)&sig=\(sent)&se=1804500000&skn=Full",
                 "sharedaccesssignature sig=\(sent)&se=1804500000&skn=Full&sr=\(resource)",
@@ -105,7 +149,11 @@ struct SignatureTests {
     @Test("our own tokens verify, cover their path, and compare without case, port and query")
     func own() throws {
         let header = SharedAccessSignature.make(
-            resource: "https://Localhost:8081/Hub/tags/username%3Aalice/registrations?x=1", keyName: "a b", key: "k", expires: Timestamp(seconds: 99))
+            resource: "https://Localhost:8081/Hub/tags/username%3Aalice/registrations?x=1",
+            keyName: "a b",
+            key: "k",
+            expires: Timestamp(seconds: 99)
+        )
         let token = try SharedAccessSignature(parsing: header)
         #expect(token.isSigned(with: "k"))
         #expect(token.keyName == "a b")
@@ -119,15 +167,22 @@ struct SignatureTests {
         let text = "https://h/hub\n99"
         let signature = Base64.encode(Digests.hmacSHA256(key: Array("k".utf8), Array(text.utf8)))
         let token = try SharedAccessSignature(
-            parsing: "SharedAccessSignature sr=https%3A%2F%2Fh%2Fhub&sig=\(PercentEncoding.encode(signature))&se=99&skn=a")
+            parsing:
+                "SharedAccessSignature sr=https%3A%2F%2Fh%2Fhub&sig=\(PercentEncoding.encode(signature))&se=99&skn=a"
+        )
         #expect(token.isSigned(with: "k"))
     }
 
-    @Test("malformed tokens name the part", arguments: [
-        ("Bearer x", "scheme"), ("SharedAccessSignature sr=a&se=1&skn=x", "sig"), ("SharedAccessSignature sr=a&sig=!&se=1&skn=x", "base64"),
-        ("SharedAccessSignature sr=a&sig=AAAA&se=x&skn=x", "se"), ("SharedAccessSignature sr=a&sig=AAAA&se=-9223372036854775808&skn=x", "se"),
-        ("SharedAccessSignature sig=AAAA&se=1&skn=x", "sr"), ("SharedAccessSignature sr", "value"),
-    ])
+    @Test(
+        "malformed tokens name the part",
+        arguments: [
+            ("Bearer x", "scheme"), ("SharedAccessSignature sr=a&se=1&skn=x", "sig"),
+            ("SharedAccessSignature sr=a&sig=!&se=1&skn=x", "base64"),
+            ("SharedAccessSignature sr=a&sig=AAAA&se=x&skn=x", "se"),
+            ("SharedAccessSignature sr=a&sig=AAAA&se=-9223372036854775808&skn=x", "se"),
+            ("SharedAccessSignature sig=AAAA&se=1&skn=x", "sr"), ("SharedAccessSignature sr", "value"),
+        ]
+    )
     func malformed(header: String, part: String) {
         let error = #expect(throws: HubError.self) { try SharedAccessSignature(parsing: header) }
         #expect(error?.code == .unauthorized)
@@ -138,9 +193,13 @@ struct SignatureTests {
 @Suite("Registrations as Atom")
 struct RegistrationXMLTests {
     private func entry(_ description: String, content: String = "application/xml") -> [UInt8] {
-        Array("<?xml version=\"1.0\" encoding=\"utf-16\"?><entry xmlns=\"http://www.w3.org/2005/Atom\"><id/><updated>x</updated><content type=\"\(content)\">\(description)</content></entry>".utf8)
+        Array(
+            "<?xml version=\"1.0\" encoding=\"utf-16\"?><entry xmlns=\"http://www.w3.org/2005/Atom\"><id/><updated>x</updated><content type=\"\(content)\">\(description)</content></entry>"
+                .utf8
+        )
     }
-    private let connect = "xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\" xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\""
+    private let connect =
+        "xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\" xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\""
 
     @Test("both forms of the root, any order, nil and unknown elements")
     func variants() throws {
@@ -152,39 +211,75 @@ struct RegistrationXMLTests {
         for form in forms {
             let request = try RegistrationXML.readRequest(entry(form, content: "text/xml"))
             #expect(request.id == nil)
-            #expect(request.content == RegistrationContent(handle: try PlatformHandle("AB12", platform: .apns), tags: [try HubTag("a"), try HubTag("b")]))
+            #expect(
+                request.content
+                    == RegistrationContent(
+                        handle: try PlatformHandle("AB12", platform: .apns),
+                        tags: [try HubTag("a"), try HubTag("b")]
+                    )
+            )
         }
     }
 
     @Test("a registration is written and read back", arguments: Platform.allCases)
     func roundTrip(platform: Platform) throws {
         let texts: [Platform: String] = [
-            .apns: "AB12", .wns: "https://a.notify.windows.com/?token=x%2F&y=%3C", .mpns: "http://s.notify.live.net/u/1/x",
+            .apns: "AB12", .wns: "https://a.notify.windows.com/?token=x%2F&y=%3C",
+            .mpns: "http://s.notify.live.net/u/1/x",
         ]
         let handle = try PlatformHandle(texts[platform] ?? "tok:en", platform: platform)
         let content = RegistrationContent(
-            handle: handle, tags: [try HubTag("x")], pushVariables: ["nick": "P\"o"],
+            handle: handle,
+            tags: [try HubTag("x")],
+            pushVariables: ["nick": "P\"o"],
             template: RegistrationTemplate(
-                name: "n<", body: "{\"a\":\"]]>$(b)\"}", headers: platform == .gcm || platform == .fcmV1 ? [] : [.init("apns-x", "1")],
-                expiry: platform == .apns ? "0" : nil))
+                name: "n<",
+                body: "{\"a\":\"]]>$(b)\"}",
+                headers: platform == .gcm || platform == .fcmV1 ? [] : [.init("apns-x", "1")],
+                expiry: platform == .apns ? "0" : nil
+            )
+        )
         let registration = Registration(
-            id: try #require(RegistrationID("1-2-3")), etag: 4, expires: .never, updated: Timestamp(seconds: 0), content: content)
-        let text = RegistrationXML.entry(registration, url: "https://h/hub/registrations/1-2-3?api-version=1&x=2")
+            id: try #require(RegistrationID("1-2-3")),
+            etag: 4,
+            expires: .never,
+            updated: Timestamp(seconds: 0),
+            content: content
+        )
+        let text = RegistrationXML.entry(
+            registration,
+            url: "https://h/hub/registrations/1-2-3?api-version=1&x=2"
+        )
         #expect(text.hasPrefix("<entry a:etag=\"W/&quot;4&quot;\" xmlns=\"http://www.w3.org/2005/Atom\""))
         #expect(!text.contains("> <") && !text.contains("\n"))
         #expect(try RegistrationXML.readEntry(Array(text.utf8)) == registration)
-        let request = try RegistrationXML.readRequest(Array(RegistrationXML.request(content, id: registration.id).utf8))
+        let request = try RegistrationXML.readRequest(
+            Array(RegistrationXML.request(content, id: registration.id).utf8)
+        )
         #expect(request.id == "1-2-3")
         #expect(request.content == content)
     }
 
-    @Test("what is missing or unknown is named", arguments: [
-        ("<BaiduXRegistrationDescription/>", "BaiduX"), ("<AppleRegistrationDescription/>", "DeviceToken"),
-        ("<AppleTemplateRegistrationDescription><DeviceToken>AB</DeviceToken></AppleTemplateRegistrationDescription>", "BodyTemplate"),
-        ("<AppleRegistrationDescription><DeviceToken>XYZ</DeviceToken></AppleRegistrationDescription>", "hexadecimal"),
-        ("<AppleRegistrationDescription><DeviceToken>AB</DeviceToken><Tags>a b</Tags></AppleRegistrationDescription>", "a b"),
-        ("", "content"),
-    ])
+    @Test(
+        "what is missing or unknown is named",
+        arguments: [
+            ("<BaiduXRegistrationDescription/>", "BaiduX"),
+            ("<AppleRegistrationDescription/>", "DeviceToken"),
+            (
+                "<AppleTemplateRegistrationDescription><DeviceToken>AB</DeviceToken></AppleTemplateRegistrationDescription>",
+                "BodyTemplate"
+            ),
+            (
+                "<AppleRegistrationDescription><DeviceToken>XYZ</DeviceToken></AppleRegistrationDescription>",
+                "hexadecimal"
+            ),
+            (
+                "<AppleRegistrationDescription><DeviceToken>AB</DeviceToken><Tags>a b</Tags></AppleRegistrationDescription>",
+                "a b"
+            ),
+            ("", "content"),
+        ]
+    )
     func refused(description: String, named: String) {
         let error = #expect(throws: HubError.self) { try RegistrationXML.readRequest(entry(description)) }
         #expect(error?.code == .badRequest)
@@ -193,7 +288,8 @@ struct RegistrationXMLTests {
 
     @Test("a feed from a hub with system tags and unknown platforms is read")
     func foreignFeed() throws {
-        let text = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry><content><AppleRegistrationDescription \(connect)><ETag>1</ETag><RegistrationId>1-1-1</RegistrationId><Tags>$InstallationId:{x},a</Tags><DeviceToken>AB</DeviceToken></AppleRegistrationDescription></content></entry><entry><content><BrowserRegistrationDescription/></content></entry></feed>"
+        let text =
+            "<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry><content><AppleRegistrationDescription \(connect)><ETag>1</ETag><RegistrationId>1-1-1</RegistrationId><Tags>$InstallationId:{x},a</Tags><DeviceToken>AB</DeviceToken></AppleRegistrationDescription></content></entry><entry><content><BrowserRegistrationDescription/></content></entry></feed>"
         let found = try RegistrationXML.readFeed(Array(text.utf8))
         #expect(found.map(\.id.text) == ["1-1-1"])
         #expect(found.first?.content.tags.map(\.text) == ["$InstallationId:{x}", "a"])
@@ -209,7 +305,10 @@ struct CredentialTests {
         let body = try key.privateKeyPEM().split(separator: "\n").filter { !$0.hasPrefix("---") }.joined()
         let bare = try SigningKey.privateKey(body)
         let text = try WebToken.sign(
-            header: JSONObject(["alg": .string(algorithm.rawValue)]), claims: JSONObject(["iat": 5]), with: reread)
+            header: JSONObject(["alg": .string(algorithm.rawValue)]),
+            claims: JSONObject(["iat": 5]),
+            with: reread
+        )
         let token = try #require(WebToken(text))
         #expect(token.isSigned(by: key) && token.isSigned(by: bare))
         #expect(token.isSigned(by: try SigningKey.publicKey(try key.publicKeyPEM())))

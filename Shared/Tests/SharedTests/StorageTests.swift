@@ -6,7 +6,10 @@ import Testing
 
 @Suite("SQLite with group commit")
 struct StorageTests {
-    private func withDatabase(_ migrations: [String] = ["CREATE TABLE t (a INTEGER PRIMARY KEY)"], _ body: (Database, String) async throws -> Void) async throws {
+    private func withDatabase(
+        _ migrations: [String] = ["CREATE TABLE t (a INTEGER PRIMARY KEY)"],
+        _ body: (Database, String) async throws -> Void
+    ) async throws {
         let folder = try Files.makeScratchFolder("tidings-db")
         defer { Files.removeTree(folder) }
         let database = try Database(path: folder + "/x.sqlite", schema: .init(migrations))
@@ -27,13 +30,19 @@ struct StorageTests {
                                 try connection.run("INSERT INTO t VALUES (?1)", .integer(index))
                                 if index.isMultiple(of: 3) { throw Refused() }
                             }
-                            let found = try await database.read { try $0.row("SELECT 1 FROM t WHERE a = ?1", .integer(index)) { (row) throws(SQLiteError) in true } }
+                            let found = try await database.read {
+                                try $0.row("SELECT 1 FROM t WHERE a = ?1", .integer(index)) {
+                                    (row) throws(SQLiteError) in true
+                                }
+                            }
                             #expect(found == true)
                         } catch { #expect(index.isMultiple(of: 3)) }
                     }
                 }
             }
-            let count = try await database.read { try $0.row("SELECT COUNT(*) FROM t") { (row) throws(SQLiteError) in row.integer(0) } }
+            let count = try await database.read {
+                try $0.row("SELECT COUNT(*) FROM t") { (row) throws(SQLiteError) in row.integer(0) }
+            }
             #expect(count == 133)
         }
     }
@@ -64,10 +73,21 @@ struct StorageTests {
         try await withDatabase { database, path in
             try await database.write { try $0.run("INSERT INTO t VALUES (7)") }
             database.close()
-            let newer = try Database(path: path, schema: .init(["CREATE TABLE t (a INTEGER PRIMARY KEY)", "ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'x'"]))
-            #expect(try await newer.read { try $0.row("SELECT b FROM t WHERE a = 7") { (row) throws(SQLiteError) in row.text(0) } } == "x")
+            let newer = try Database(
+                path: path,
+                schema: .init([
+                    "CREATE TABLE t (a INTEGER PRIMARY KEY)", "ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'x'",
+                ])
+            )
+            #expect(
+                try await newer.read {
+                    try $0.row("SELECT b FROM t WHERE a = 7") { (row) throws(SQLiteError) in row.text(0) }
+                } == "x"
+            )
             newer.close()
-            let error = #expect(throws: SQLiteError.self) { try Database(path: path, schema: .init(["CREATE TABLE t (a INTEGER PRIMARY KEY)"])) }
+            let error = #expect(throws: SQLiteError.self) {
+                try Database(path: path, schema: .init(["CREATE TABLE t (a INTEGER PRIMARY KEY)"]))
+            }
             #expect(error?.message.contains("schema version 2") == true)
         }
     }
@@ -78,12 +98,20 @@ struct StorageTests {
             try await database.write { try $0.run("INSERT INTO t VALUES (1), (2)") }
             for _ in 0..<4 {
                 await #expect(throws: SQLiteError.self) {
-                    try await database.read { try $0.rows("SELECT a FROM t") { (row) throws(SQLiteError) in throw SQLiteError(code: 11, message: "x") } }
+                    try await database.read {
+                        try $0.rows("SELECT a FROM t") { (row) throws(SQLiteError) in
+                            throw SQLiteError(code: 11, message: "x")
+                        }
+                    }
                 }
             }
             try await database.write { try $0.run("INSERT INTO t VALUES (3)") }
             for _ in 0..<4 {
-                #expect(try await database.read { try $0.row("SELECT COUNT(*) FROM t") { (row) throws(SQLiteError) in row.integer(0) } } == 3)
+                #expect(
+                    try await database.read {
+                        try $0.row("SELECT COUNT(*) FROM t") { (row) throws(SQLiteError) in row.integer(0) }
+                    } == 3
+                )
             }
         }
     }
@@ -158,6 +186,8 @@ struct LoopTests {
         let loop = EventLoopGroup.shared.next()
         #expect(try await !loop.resolve(host: "localhost", port: 1).isEmpty)
         #expect(try await loop.resolve(host: "::1", port: 1).count == 1)
-        await #expect(throws: SystemError.self) { try await loop.resolve(host: "does-not-exist.invalid", port: 1) }
+        await #expect(throws: SystemError.self) {
+            try await loop.resolve(host: "does-not-exist.invalid", port: 1)
+        }
     }
 }

@@ -1,0 +1,379 @@
+import HTTPMessages
+import HubStore
+import JSONBytes
+import PlatformSenders
+import ProcessLifecycle
+import Synchronization
+import TagIndex
+import Testing
+import TidingsBackend
+import TidingsConformance
+import TidingsModels
+
+@testable import HubCore
+
+/// A platform that answers as it is told and remembers what it got.
+private final class ScriptedSender: PlatformSender {
+    private let state: Mutex<(calls: [[String]], script: @Sendable (Int, PushTarget) -> TargetAnswer)>
+
+    init(_ script: @escaping @Sendable (_ call: Int, PushTarget) -> TargetAnswer) {
+        state = Mutex(([], script))
+    }
+
+    var calls: [[String]] { state.withLock { $0.calls } }
+    var handles: [String] { calls.flatMap { $0 } }
+
+    func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
+        let (call, script) = state.withLock { state in
+            state.calls.append(targets.map(\.handle.text))
+            return (state.calls.count, state.script)
+        }
+        return targets.map { script(call, $0) }
+    }
+}
+
+private struct Silent: DispatchObserver {
+    func sendEnded(hub: String, _ id: NotificationID, state: NotificationState, targets: Int) {}
+    func targetFailed(
+        hub: String,
+        _ id: NotificationID,
+        _ handle: PlatformHandle,
+        outcome: Outcome,
+        reason: String
+    ) {}
+    func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {}
+}
+
+private struct TestHub {
+    let hub: Hub
+    let store: SQLiteHubStore
+    let clock: WorldClock
+
+    static func open(
+        _ folder: String,
+        _ senders: [Platform: any PlatformSender],
+        clock: WorldClock = WorldClock()
+    ) async throws -> TestHub {
+        let index = RoaringIndex(seed: 5)
+        let store = try await SQLiteHubStore(path: folder + "/hub.sqlite", index: index)
+        let random = InjectedRandom { UInt64.random(in: .min ... .max) }
+        let dispatcher = Dispatcher(
+            hub: "h",
+            store: store,
+            index: index,
+            queue: store,
+            senders: SenderDirectory(senders),
+            time: clock,
+            random: random,
+            observer: Silent()
+        )
+        let hub = Hub(
+            name: "h",
+            policies: [],
+            store: store,
+            queue: store,
+            dispatcher: dispatcher,
+            time: clock,
+            random: random
+        )
+        try await dispatcher.resume()
+        return TestHub(hub: hub, store: store, clock: clock)
+    }
+
+    func close() async {
+        await hub.dispatcher.stop()
+        store.close()
+    }
+
+    func register(_ index: Int, tags: String = "all") async throws -> Registration {
+        let handle = try PlatformHandle(String(format(index)), platform: .apns)
+        return try await hub.create(RegistrationContent(handle: handle, tags: try HubTag.list(tags)))
+    }
+
+    private func format(_ index: Int) -> String {
+        let text = String(index, radix: 16)
+        return String(repeating: "0", count: 8 - text.count) + text
+    }
+
+    func outcome(_ id: NotificationID) async throws -> NotificationDetails {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while true {
+            let details = try await hub.details(id.text)
+            if details.state.isFinal { return details }
+            try #require(ContinuousClock.now < deadline, "the send is still \(details.state.rawValue)")
+            await Task.yield()
+        }
+    }
+}
+
+@Suite("Dispatch")
+struct DispatchTests {
+    private let push = HubNotification.native(.apns, #"{"aps":{"alert":"x"}}"#)
+
+    private func withFolder(_ body: (String) async throws -> Void) async throws {
+        let folder = try Files.makeScratchFolder("tidings-dispatch")
+        defer { Files.removeTree(folder) }
+        try await body(folder)
+    }
+
+    @Test("every target of several blocks is attempted once and ends in one outcome")
+    func blocks() async throws {
+        try await withFolder { folder in
+            let sender = ScriptedSender { _, target in
+                target.handle.text.hasSuffix("0")
+                    ? .refused(.invalidNotificationFormat, reason: "x") : .accepted
+            }
+            let test = try await TestHub.open(folder, [.apns: sender])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<2500 { group.addTask { _ = try await test.register(index) } }
+                try await group.waitForAll()
+            }
+            let details = try await test.outcome(try await test.hub.send(push, tags: "all"))
+            #expect(details.state == .completed)
+            #expect(details.targetCount == 2500)
+            #expect(details.outcomes[.apns] == [.success: 2343, .invalidNotificationFormat: 157])
+            #expect(Set(sender.handles).count == 2500 && sender.handles.count == 2500)
+            await test.close()
+        }
+    }
+
+    @Test("a target waits as long as the platform asked, the others do not")
+    func retryAfter() async throws {
+        try await withFolder { folder in
+            let sender = ScriptedSender { call, target in
+                target.handle.text.hasSuffix("1") && call == 1
+                    ? .retry(.throttled, reason: "later", after: .seconds(600)) : .accepted
+            }
+            let test = try await TestHub.open(folder, [.apns: sender])
+            for index in 0..<3 { _ = try await test.register(index) }
+            let id = try await test.hub.send(push, tags: "all")
+            while test.clock.sleeperCount == 0 { await Task.yield() }
+            test.clock.advance(by: .seconds(300))
+            #expect(sender.calls.count == 1)
+            test.clock.advance(by: .seconds(301))
+            #expect(try await test.outcome(id).outcomes == [.apns: [.success: 3]])
+            #expect(sender.calls == [["00000000", "00000001", "00000002"], ["00000001"]])
+            await test.close()
+        }
+    }
+
+    @Test(
+        "after five tries the outcome is the platform's, and what asks to wait past the time budget ends at once"
+    )
+    func givingUp() async throws {
+        try await withFolder { folder in
+            let sender = ScriptedSender { _, target in
+                target.handle.text.hasSuffix("1")
+                    ? .retry(.pnsUnavailable, reason: "down", after: .zero)
+                    : .retry(.throttled, reason: "tomorrow", after: .seconds(86400))
+            }
+            let test = try await TestHub.open(folder, [.apns: sender])
+            for index in 0..<2 { _ = try await test.register(index) }
+            let details = try await test.outcome(try await test.hub.send(push, tags: "all"))
+            #expect(details.outcomes == [.apns: [.pnsUnavailable: 1, .throttled: 1]])
+            #expect(sender.calls.count == 5)
+            await test.close()
+        }
+    }
+
+    @Test(
+        "a dead handle is removed, unless it was registered again after the platform's verdict; a mass of them is not believed"
+    )
+    func deadHandles() async throws {
+        try await withFolder { folder in
+            let clock = WorldClock()
+            let later = clock.now + .seconds(3600)
+            let sender = ScriptedSender { call, target in
+                if call > 1 { return .dead(.badChannel, reason: "x", asOf: nil) }
+                return .dead(
+                    .expiredChannel,
+                    reason: "gone",
+                    asOf: target.handle.text.hasSuffix("1") ? Timestamp(seconds: 1) : later
+                )
+            }
+            let test = try await TestHub.open(folder, [.apns: sender], clock: clock)
+            for index in 0..<2 { _ = try await test.register(index) }
+            #expect(
+                try await test.outcome(try await test.hub.send(push, tags: "all")).outcomes == [
+                    .apns: [.expiredChannel: 2]
+                ]
+            )
+            #expect(
+                try await test.hub.registrations(.all, after: nil, countMax: 100).registrations.map(
+                    \.content.handle.text
+                ) == ["00000001"]
+            )
+
+            for index in 100..<200 { _ = try await test.register(index, tags: "many") }
+            #expect(
+                try await test.outcome(try await test.hub.send(push, tags: "many")).outcomes == [
+                    .apns: [.badChannel: 100]
+                ]
+            )
+            let left = try await test.hub.registrations(.tag(try HubTag("many")), after: nil, countMax: 100)
+            #expect(left.registrations.count == 100)
+            await test.close()
+        }
+    }
+
+    @Test(
+        "a send that was accepted and not dispatched is taken up at the next start, its finished blocks are not repeated"
+    )
+    func resume() async throws {
+        try await withFolder { folder in
+            let first = try await TestHub.open(folder, [:])
+            for index in 0..<1500 { _ = try await first.register(index) }
+            await first.hub.dispatcher.stop()
+            let id = try await first.hub.send(push, tags: "all")
+            let audience = first.store.index(for: "all")
+            try await first.store.begin(id, audience, now: first.clock.now)
+            try await first.store.finish(id, block: 0, [.apns: [.success: 1024]])
+            await first.close()
+
+            let sender = ScriptedSender { _, _ in .accepted }
+            let second = try await TestHub.open(folder, [.apns: sender])
+            let details = try await second.outcome(id)
+            #expect(details.outcomes == [.apns: [.success: 1500]])
+            #expect(sender.handles.count == 476)
+            await second.close()
+        }
+    }
+
+    @Test("a registration that changed since the resolve is checked again; one that is gone is skipped")
+    func changedMeanwhile() async throws {
+        try await withFolder { folder in
+            let first = try await TestHub.open(folder, [:])
+            var made: [Registration] = []
+            for index in 0..<3 { made.append(try await first.register(index)) }
+            await first.hub.dispatcher.stop()
+            let id = try await first.hub.send(push, tags: "all")
+            try await first.store.begin(id, first.store.index(for: "all"), now: first.clock.now)
+            try await first.hub.delete(made[0].id.text, .none)
+            _ = try await first.hub.put(
+                made[1].id.text,
+                bodyID: nil,
+                RegistrationContent(handle: made[1].content.handle, tags: []),
+                .none
+            )
+            // The freed number must not be taken while the send is live.
+            _ = try await first.register(77)
+            await first.close()
+
+            let sender = ScriptedSender { _, _ in .accepted }
+            let second = try await TestHub.open(folder, [.apns: sender])
+            #expect(try await second.outcome(id).outcomes == [.apns: [.success: 1, .skipped: 2]])
+            #expect(sender.handles == ["00000002"])
+            await second.close()
+        }
+    }
+
+    @Test("of two hundred writers with one ETag one wins for each version")
+    func etags() async throws {
+        try await withFolder { folder in
+            let test = try await TestHub.open(folder, [:])
+            let registration = try await test.register(1)
+            for version in 1...2 {
+                let winners = await withTaskGroup(of: Bool.self) { group in
+                    for _ in 0..<200 {
+                        group.addTask {
+                            (try? await test.hub.put(
+                                registration.id.text,
+                                bodyID: nil,
+                                registration.content,
+                                .etag(version)
+                            )) != nil
+                        }
+                    }
+                    return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+                }
+                #expect(winners == 1)
+            }
+            await test.close()
+        }
+    }
+}
+
+extension SQLiteHubStore {
+    /// An audience as the dispatcher resolves it.
+    fileprivate func index(for tag: String) -> any Audience {
+        audienceIndex.resolve(.native(.apns), .tag(HubTag(unchecked: tag)))
+    }
+}
+
+@Suite("Configuration")
+struct ConfigurationTests {
+    @Test("flags, environment names and file keys come from one table")
+    func names() throws {
+        let key = try #require(ConfigurationKeys.all.first { $0.path == "backend.uploadByteCountMax" })
+        #expect(key.flag == "--backend-upload-byte-count-max")
+        #expect(key.variable == "TIDINGS_BACKEND_UPLOAD_BYTE_COUNT_MAX")
+        var configuration = ServerConfiguration(statePath: "x")
+        try ConfigurationKeys.apply(
+            file: Array(
+                #"{"backend":{"address":"127.0.0.1:1","sample":"rich"},"services":["hub","backend"],"dev":true}"#
+                    .utf8
+            ),
+            to: &configuration
+        )
+        let rest = try ConfigurationKeys.apply(
+            arguments: ["--hub-address=[::1]:2", "--gateway-address", "localhost:3", "x"],
+            to: &configuration
+        )
+        #expect(rest == ["x"])
+        #expect(configuration.backendAddress == .init(host: "127.0.0.1", port: 1))
+        #expect(configuration.hubAddress == .init(host: "::1", port: 2))
+        #expect(configuration.services == [.hub, .backend])
+        #expect(configuration.isDevelopment)
+    }
+
+    @Test(
+        "an unknown key and a bad value are errors that name them",
+        arguments: [
+            (#"{"backend":{"adress":"x"}}"#, "backend.adress"), (#"{"x":1}"#, "'x'"),
+            (#"{"backend":{"address":"nowhere"}}"#, "nowhere"),
+            (#"{"services":["web"]}"#, "web"), (#"{"hub":{"hubs":[{"name":"a","apple":{}}]}}"#, "apple"),
+            ("[]", "object"), ("{", "JSON"),
+        ]
+    )
+    func errors(file: String, named: String) {
+        var configuration = ServerConfiguration(statePath: "x")
+        let error = #expect(throws: ConfigurationError.self) {
+            try ConfigurationKeys.apply(file: Array(file.utf8), to: &configuration)
+        }
+        #expect(error?.description.contains(named) == true)
+    }
+
+    @Test("row 26: dev is refused off loopback, and plain HTTP there needs its flag")
+    func offLoopback() throws {
+        var configuration = ServerConfiguration(statePath: "x")
+        configuration.hubAddress.host = "0.0.0.0"
+        #expect(throws: ConfigurationError.self) { try configuration.check() }
+        configuration.allowsPlainHTTP = true
+        try configuration.check()
+        configuration.isDevelopment = true
+        let error = #expect(throws: ConfigurationError.self) { try configuration.check() }
+        #expect(error?.description.contains("dev") == true)
+    }
+
+    @Test(
+        "a channel outside Microsoft's domain gets no token",
+        arguments: [
+            ("https://db5.notify.windows.com/?token=x", true),
+            ("http://db5.notify.windows.com/?token=x", false),
+            ("https://notify.windows.com.evil.net/", false),
+            ("https://evilnotify.windows.com/", false), ("https://localhost:8082/wns/?token=x", true),
+            ("https://localhost:8083/wns/", false),
+            ("https://db5.notify.windows.com:444/", false),
+        ]
+    )
+    func channels(text: String, isAllowed: Bool) throws {
+        let token = try #require(HTTPURL("https://localhost:8082/accesstoken.srf"))
+        let settings = WNSSettings(
+            packageSID: "a",
+            secretKey: "b",
+            tokenURL: token,
+            gatewayOrigins: ["https://localhost:8082"]
+        )
+        #expect(settings.mayReceiveToken(try #require(HTTPURL(text))) == isAllowed)
+    }
+}

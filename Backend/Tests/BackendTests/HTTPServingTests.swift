@@ -1,0 +1,316 @@
+import EventLoops
+import HTTPMessages
+import HTTPServing
+import OutboundHTTP
+import PushTelemetry
+import TLSTransport
+import Testing
+import TidingsConformance
+
+/// A server that echoes: `/echo` gives the body back, `/stream` a body in pieces, `/silent` reads nothing.
+struct EchoServer {
+    let address: String
+    let server: HTTPServer
+    let counters: Counters
+
+    static func run(
+        _ limits: ServerLimits = ServerLimits(),
+        _ body: (EchoServer) async throws -> Void
+    ) async throws {
+        let counters = Counters()
+        let server = HTTPServer(
+            limits: limits,
+            log: Log("test", to: .inMemory()),
+            counters: counters,
+            httpDate: { "Sun, 06 Nov 1994 08:49:37 GMT" }
+        ) { request in
+            switch request.target.segments.first {
+            case "echo":
+                guard let body = try? await request.body.collect(upTo: 1 << 20) else {
+                    return HTTPResponse(413)
+                }
+                return HTTPResponse(200, ["X-Length": String(body.count)], body: body)
+            case "stream":
+                let pieces = Pieces(["alpha ", "", "beta ", "gamma"])
+                var response = HTTPResponse(200)
+                response.body = .stream(byteCount: nil) { await pieces.next() }
+                return response
+            case "silent": return HTTPResponse(401, text: "no")
+            default: return HTTPResponse(200, text: request.target.raw)
+            }
+        }
+        let port = try server.start(host: "127.0.0.1", port: 0)
+        do {
+            try await body(
+                EchoServer(address: "http://127.0.0.1:\(port)", server: server, counters: counters)
+            )
+        } catch {
+            await server.drain(within: .zero)
+            throw error
+        }
+        await server.drain(within: .seconds(2))
+    }
+
+    func raw(_ text: String) async throws -> String {
+        try await RawConnection.exchange(Array(text.utf8), with: address)
+    }
+}
+
+actor Pieces {
+    private var left: [String]
+    init(_ pieces: [String]) { left = pieces }
+    func next() -> [UInt8]? {
+        if left.isEmpty { return nil }
+        return Array(left.removeFirst().utf8)
+    }
+}
+
+@Suite("HTTP/1.1, strict (RFC 9112)")
+struct HTTPServingTests {
+    private static let big = String(repeating: "x", count: 64 << 10)
+
+    /// The malformed table of the measurements: what is refused, with which status, and a well-formed twin.
+    private static let table: [(name: String, bad: String, status: String, good: String)] = [
+        (
+            "Content-Length with Transfer-Encoding",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        ),
+        (
+            "two different Content-Length",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+        ),
+        (
+            "Content-Length: +2", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nab", "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab"
+        ),
+        (
+            "Content-Length: 2,2", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2,2\r\n\r\nab", "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 02\r\n\r\nab"
+        ),
+        (
+            "Content-Length over 64 bits",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+        ),
+        (
+            "space before the colon", "GET / HTTP/1.1\r\nHost : a\r\n\r\n", "400",
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        ),
+        (
+            "folded header line", "GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n", "400",
+            "GET / HTTP/1.1\r\nHost: a\r\nX: 1 2\r\n\r\n"
+        ),
+        ("bare LF line ends", "GET / HTTP/1.1\nHost: a\n\n", "400", "GET / HTTP/1.1\r\nHost:a\r\n\r\n"),
+        (
+            "bare CR in a value", "GET / HTTP/1.1\r\nHost: a\r\nX: 1\r2\r\n\r\n", "400",
+            "GET / HTTP/1.1\r\nHost: a\r\nX: 1\t2\r\n\r\n"
+        ),
+        (
+            "NUL in a value", "GET / HTTP/1.1\r\nHost: a\r\nX: 1\u{0}2\r\n\r\n", "400",
+            "GET / HTTP/1.1\r\nHost: a\r\nX: é\r\n\r\n"
+        ),
+        ("no Host", "GET / HTTP/1.1\r\n\r\n", "400", "GET / HTTP/1.0\r\n\r\n"),
+        (
+            "two Host", "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", "400",
+            "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n"
+        ),
+        (
+            "Transfer-Encoding: xchunked",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "501",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n"
+        ),
+        (
+            "chunked, identity",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", "501",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;a=b\r\nx\r\n0\r\n\r\n"
+        ),
+        (
+            "chunk size 0x2",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nab\r\n0\r\n\r\n",
+            "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n02\r\nab\r\n0\r\n\r\n"
+        ),
+        (
+            "chunk lines ended by LF",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\n0\n\n", "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n00\r\nX: y\r\n\r\n"
+        ),
+        (
+            "no CRLF after chunk data",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n",
+            "400",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n"
+        ),
+        (
+            "HTTP/1.0 with Transfer-Encoding",
+            "POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400",
+            "POST /echo HTTP/1.0\r\nContent-Length: 1\r\n\r\nx"
+        ),
+        (
+            "control byte in a header name", "GET / HTTP/1.1\r\nHost: a\r\nX\u{1}: 1\r\n\r\n", "400",
+            "GET / HTTP/1.1\r\nHost: a\r\nX!#$%&'*+-.^_`|~: 1\r\n\r\n"
+        ),
+        (
+            "64 KiB header", "GET / HTTP/1.1\r\nHost: a\r\nX: \(big)\r\n\r\n", "431",
+            "GET / HTTP/1.1\r\nHost: a\r\nX: \(big.prefix(8000))\r\n\r\n"
+        ),
+        (
+            "1000 headers", "GET / HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: 1\r\n", count: 1000))\r\n",
+            "431",
+            "GET / HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: 1\r\n", count: 90))\r\n"
+        ),
+        (
+            "a target that is too long", "GET /\(big.prefix(9000)) HTTP/1.1\r\nHost: a\r\n\r\n", "414",
+            "GET /\(big.prefix(7000)) HTTP/1.1\r\nHost: a\r\n\r\n"
+        ),
+        (
+            "another version", "GET / HTTP/2.0\r\nHost: a\r\n\r\n", "505",
+            "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        ),
+    ]
+
+    @Test(
+        "each malformed request is refused and the connection closed; its twin is answered",
+        arguments: table.indices
+    )
+    func malformed(index: Int) async throws {
+        let (name, bad, status, good) = Self.table[index]
+        try await EchoServer.run { server in
+            // A second request behind it must not be answered: the connection is over.
+            let refused = try await server.raw(bad + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(refused.hasPrefix("HTTP/1.1 \(status) "), "\(name): \(refused.prefix(60))")
+            #expect(!refused.contains("smuggled"), "\(name)")
+            let twin = good.replacing("Host", with: "Connection: close\r\nHost")
+            let answered = try await server.raw(twin)
+            #expect(answered.hasPrefix("HTTP/1.1 200 "), "\(name): \(answered.prefix(60))")
+        }
+    }
+
+    @Test("half a head, then silence: 408 and closed")
+    func slowHead() async throws {
+        var limits = ServerLimits()
+        limits.headTimeout = .seconds(2)
+        try await EchoServer.run(limits) { server in
+            let half = try await server.raw("GET / HTTP/1.1\r\nHo")
+            #expect(half.hasPrefix("HTTP/1.1 408 "))
+            let nothing = try await server.raw("")
+            #expect(nothing == "")
+        }
+    }
+
+    @Test("half a body, then silence: 408 and closed")
+    func slowBody() async throws {
+        var limits = ServerLimits()
+        limits.bodyTimeout = .milliseconds(50)
+        try await EchoServer.run(limits) { server in
+            let half = try await server.raw("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab")
+            #expect(half.hasPrefix("HTTP/1.1 408 "))
+        }
+    }
+
+    @Test("pipelined requests are answered in order; HEAD has a length and no body")
+    func pipelining() async throws {
+        try await EchoServer.run { server in
+            let answer = try await server.raw(
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n1HEAD /two HTTP/1.1\r\nHost: a\r\n\r\nGET /three HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+            )
+            let parts = answer.split(separator: "HTTP/1.1 200 OK\r\n")
+            #expect(parts.count == 3)
+            #expect(parts[0].hasSuffix("\r\n\r\n1"))
+            #expect(parts[1].contains("Content-Length: 4\r\n") && parts[1].hasSuffix("\r\n\r\n"))
+            #expect(parts[2].hasSuffix("/three"))
+        }
+    }
+
+    @Test("100 Continue is sent when the body is wanted, and not when it is refused")
+    func expectContinue() async throws {
+        try await EchoServer.run { server in
+            let wanted = try await server.raw(
+                "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+            )
+            #expect(wanted.hasPrefix("HTTP/1.1 100 Continue\r\n\r\n"))
+            let refused = try await server.raw(
+                "POST /silent HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+            )
+            #expect(refused.hasPrefix("HTTP/1.1 401 "))
+            #expect(refused.contains("Connection: close"))
+        }
+    }
+
+    @Test("a body of unknown length goes out in chunks, and without them to HTTP/1.0")
+    func chunkedAnswer() async throws {
+        try await EchoServer.run { server in
+            let chunked = try await server.raw("GET /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(chunked.contains("Transfer-Encoding: chunked"))
+            #expect(chunked.hasSuffix("6\r\nalpha \r\n5\r\nbeta \r\n5\r\ngamma\r\n0\r\n\r\n"))
+            #expect(
+                try await server.raw("GET /stream HTTP/1.0\r\n\r\n").hasSuffix("\r\n\r\nalpha beta gamma")
+            )
+        }
+    }
+
+    @Test("a large upload that is answered early does not stall the connection")
+    func earlyAnswer() async throws {
+        try await EchoServer.run { server in
+            let body = String(repeating: "y", count: 600_000)
+            let answer = try await server.raw(
+                "POST /silent HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n\(body)GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+            )
+            #expect(answer.hasPrefix("HTTP/1.1 401 "))
+            #expect(answer.hasSuffix("/next"))
+        }
+    }
+
+    @Test(
+        "HTTP/2 with prior knowledge: many streams, bodies, streams of pieces, resets do not use up the window"
+    )
+    func http2() async throws {
+        try await EchoServer.run { server in
+            let url = try #require(HTTPURL(server.address))
+            let pool = HTTP2Pool(origin: url, tls: nil, on: EventLoopGroup.shared.next())
+            defer { pool.close() }
+            let body = [UInt8](repeating: 7, count: 100_000)
+            let requests = (0..<100).map { _ in HTTP2Request(path: "/echo", fields: [], body: body) }
+            for result in await pool.send(requests) {
+                let answer = try result.get()
+                #expect(answer.status.code == 200 && answer.body == body)
+            }
+            let streamed = try await pool.send([HTTP2Request(path: "/stream", fields: [], body: [])])[0].get()
+            #expect(streamed.text == "alpha beta gamma")
+            // Answered without being read: the bytes must return to the connection's window.
+            for _ in 0..<20 {
+                for result in await pool.send(
+                    (0..<10).map { _ in HTTP2Request(path: "/silent", fields: [], body: body) }
+                ) {
+                    #expect(try result.get().status.code == 401)
+                }
+            }
+            let last = try await pool.send([HTTP2Request(path: "/echo", fields: [], body: body)])[0].get()
+            #expect(last.body.count == 100_000)
+        }
+    }
+
+    @Test("a draining server answers what it accepted and then refuses")
+    func draining() async throws {
+        try await EchoServer.run { server in
+            async let answers = withThrowingTaskGroup(of: String.self, returning: Int.self) { group in
+                for index in 0..<50 {
+                    group.addTask { try await server.raw("GET /\(index) HTTP/1.1\r\nHost: a\r\n\r\n") }
+                }
+                var answered = 0
+                while let answer = try? await group.next() {
+                    if answer.hasPrefix("HTTP/1.1 200") { answered += 1 }
+                }
+                return answered
+            }
+            while server.counters["http_connections_total"] < 50 { await Task.yield() }
+            await server.server.drain(within: .seconds(5))
+            let answered = await answers
+            #expect(answered == 50)
+            #expect(server.server.connectionCount == 0)
+        }
+    }
+}

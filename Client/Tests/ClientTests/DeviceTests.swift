@@ -1,0 +1,132 @@
+import DeviceLink
+import Foundation
+import GatewayConnection
+import JSONBytes
+import Testing
+import TidingsModels
+
+@testable import DeviceDaemon
+
+@Suite("What a push says")
+struct PushContentTests {
+    private func content(
+        _ platform: Platform,
+        _ data: String,
+        _ headers: [String: String] = [:]
+    ) -> PushContent {
+        PushContent(
+            DeviceNotification(
+                channelID: "c",
+                version: "v",
+                platform: platform,
+                headers: headers,
+                data: Array(data.utf8)
+            )
+        )
+    }
+
+    @Test(
+        "Apple",
+        arguments: [
+            (#"{"aps":{"alert":"Hi"},"inAppMessage":"no"}"#, PushContent.text(title: nil, body: "Hi")),
+            (#"{"aps":{"alert":{"title":"T","body":"B"}}}"#, .text(title: "T", body: "B")),
+            (#"{"aps":{},"inAppMessage":"In"}"#, .text(title: nil, body: "In")),
+            (#"{"aps":{"content-available":1},"secureId":"7"}"#, .secure(id: 7)),
+            (#"{"secureId":7}"#, .secure(id: 7)),
+            (#"{"richId":"8","richMessage":"M","richType":"img"}"#, .rich(id: 8, message: "M", type: "img")),
+            (#"{"aps":{"badge":1}}"#, .silent),
+            (#"{"secureId":"x"}"#, .unreadable(reason: "secureId is not a 31-bit integer")),
+            (#"{"secureId":"99999999999"}"#, .unreadable(reason: "secureId is not a 31-bit integer")),
+            ("nonsense", .unreadable(reason: "the payload is not a JSON object")),
+        ]
+    )
+    func apple(data: String, expected: PushContent) { #expect(content(.apns, data) == expected) }
+
+    @Test(
+        "Google",
+        arguments: [
+            (#"{"data":{"message":"Hi"}}"#, PushContent.text(title: nil, body: "Hi")),
+            (#"{"data":{"secureId":"7"}}"#, .secure(id: 7)),
+            (#"{"notification":{"title":"T","body":"B"}}"#, .text(title: "T", body: "B")),
+            (#"{"data":{"x":"y"}}"#, .silent),
+            (#"{"data":{"richId":"1","richType":"url"}}"#, .rich(id: 1, message: "", type: "url")),
+        ]
+    )
+    func google(data: String, expected: PushContent) { #expect(content(.fcmV1, data) == expected) }
+
+    @Test(
+        "Windows",
+        arguments: [
+            (
+                "<toast><visual><binding><text id='1'>Hi &amp; bye</text></binding></visual></toast>",
+                "wns/toast", PushContent.text(title: nil, body: "Hi & bye")
+            ),
+            ("<toast><text>T</text><text>B</text></toast>", "wns/toast", .text(title: "T", body: "B")),
+            ("42", "wns/raw", .secure(id: 42)),
+            ("some text", "wns/raw", .text(title: nil, body: "some text")),
+            (
+                #"{"richId":"3","richMessage":"m","richType":"img"}"#, "wns/raw",
+                .rich(id: 3, message: "m", type: "img")
+            ),
+            ("<badge value='1'/>", "wns/badge", .silent),
+            ("<toast", "wns/toast", .unreadable(reason: "the payload is not XML")),
+        ]
+    )
+    func windows(data: String, type: String, expected: PushContent) {
+        #expect(content(.wns, data, ["x-wns-type": type]) == expected)
+    }
+}
+
+@Suite("What a device keeps")
+struct DeviceStateTests {
+    @Test("the state file comes back as it was, is private, and the installation id is made once")
+    func roundTrip() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "tidings-\(UUID().uuidString).json"
+        ).path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var state = try DeviceState.load(path, newInstallationID: "first")
+        state.uaid = "u"
+        state.channelID = "c"
+        state.handle = "h"
+        state.login = .init(user: "alice", password: "p:w\"ö")
+        state.loginTags = ["x"]
+        state.registration = .init(
+            id: "1-2-3",
+            backend: "b",
+            user: "alice",
+            handle: "h",
+            tags: ["x"],
+            style: "handle",
+            at: Timestamp(milliseconds: 5)
+        )
+        state.wantedCategories = ["World"]
+        state.wantedLocale = "English"
+        state.subscription = .init(
+            id: "4-5-6",
+            handle: "h",
+            categories: ["World"],
+            locale: nil,
+            at: Timestamp(milliseconds: 6)
+        )
+        try state.save(path)
+        #expect(try DeviceState.load(path, newInstallationID: "second") == state)
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let names =
+            try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
+            as? [String: Any]
+        #expect(names?["RegistrationId"] as? String == "1-2-3")
+        #expect(names?["PushToUserInstallationId"] as? String == "first")
+        #expect(names?["BreakingNewsCategories"] != nil)
+    }
+
+    @Test("reconnecting waits longer each time, with jitter, up to a minute")
+    func reconnect() {
+        let policy = ReconnectPolicy()
+        #expect(policy.delay(afterFailures: 0, jitter: 0) == .milliseconds(250))
+        #expect(policy.delay(afterFailures: 0, jitter: 0.999) < .milliseconds(500))
+        #expect(policy.delay(afterFailures: 3, jitter: 0) == .seconds(2))
+        #expect(policy.delay(afterFailures: 1000, jitter: 0) == .seconds(30))
+    }
+}
