@@ -16,7 +16,7 @@ package actor EventLog {
     private var waiter: CheckedContinuation<Void, Never>?
     private var isEnded = false
     /// Real time: a test that waits longer has failed.
-    private static let patience = Duration.seconds(20)
+    private static let patience = Duration.seconds(60)
 
     /// Everything that came so far.
     package var all: [DeviceEvent] { events }

@@ -6,7 +6,7 @@ import TLSTransport
 /// A plain TCP connection for requests that no library would send.
 package enum RawConnection {
     /// Real time, after which the answer so far is returned.
-    private static let patience = Duration.seconds(10)
+    private static let patience = Duration.seconds(60)
 
     /// Sends bytes in clear and returns everything that comes back until the server closes.
     package static func exchange(_ bytes: [UInt8], with address: String) async throws -> String {

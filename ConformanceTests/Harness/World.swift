@@ -202,7 +202,7 @@ public final class World: Sendable {
     /// What became of a send, once every target has its outcome.
     public func outcome(_ id: NotificationID) async throws -> NotificationDetails {
         let hub = try hub()
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while true {
             let details = try await hub.details(id)
             if details.state.isFinal { return details }

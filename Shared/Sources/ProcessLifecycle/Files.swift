@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 
 /// Whole small files: keys, certificates, device state.
 package enum Files {
@@ -37,7 +37,7 @@ package enum Files {
 
     /// Replaces a file so that a crash leaves either the old or the new content: write beside it, flush, rename,
     /// flush the folder.
-    package static func replace(_ path: String, with bytes: [UInt8], mode: mode_t = 0o600) throws(Failure) {
+    package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o600) throws(Failure) {
         let temporary = path + ".new"
         let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
         guard file >= 0 else { throw Failure("write", temporary, errno) }
