@@ -426,7 +426,9 @@ private func readResponseBody(
         if !(item.isOutputComplete || item.ahead != nil) { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
     }
     let count = min(capacity, item.output.count - item.outputStart)
-    for index in 0..<count { buffer[index] = item.output[item.outputStart + index] }
+    item.output.withUnsafeBufferPointer { bytes in
+        if count > 0, let base = bytes.baseAddress { buffer.update(from: base + item.outputStart, count: count) }
+    }
     item.outputStart += count
     item.rotate()
     if item.isOutputComplete, item.ahead == nil, item.outputStart == item.output.count {

@@ -134,6 +134,7 @@ public final class TidingsServer: Sendable {
         for store in stores { store.close() }
         backendStore?.close()
         mailbox?.close()
+        folder.release()
     }
 
     /// Open connections of all listeners.

@@ -39,6 +39,7 @@ extension DeviceDaemon {
     /// Replaces the attempt that was planned. `stop` cancels it.
     func scheduleRegistration(after delay: Duration) {
         retryTask?.cancel()
+        if isStopped { return }
         retryTask = Task {
             if delay > .zero {
                 guard (try? await time.sleep(for: delay)) != nil else { return }

@@ -38,6 +38,7 @@ public actor DeviceDaemon {
     /// The next attempt after a failed registration or subscription.
     var retryTask: Task<Void, Never>?
     var retryCount = 0
+    private(set) var isStopped = false
 
     /// Opens the state folder and takes its lock.
     package init(_ configuration: DaemonConfiguration, time: any TimeSource, log: Log) throws {
@@ -92,6 +93,7 @@ public actor DeviceDaemon {
 
     /// Disconnects and waits for what is being shown.
     public func stop() async {
+        isStopped = true
         connection.stop()
         await pump?.value
         // What waits to be shown is shown at the next start.
@@ -100,6 +102,7 @@ public actor DeviceDaemon {
         retryTask?.cancel()
         for observer in observers { observer.finish() }
         inbox.close()
+        folder.release()
     }
 
     /// The events from now on.

@@ -351,7 +351,9 @@ private func readBody(
     let exchange = Unmanaged<HTTP2Exchange>.fromOpaque(pointer).takeUnretainedValue()
     let body = exchange.request.body
     let count = min(capacity, body.count - exchange.sentByteCount)
-    for index in 0..<count { buffer[index] = body[exchange.sentByteCount + index] }
+    body.withUnsafeBufferPointer { bytes in
+        if count > 0, let base = bytes.baseAddress { buffer.update(from: base + exchange.sentByteCount, count: count) }
+    }
     exchange.sentByteCount += count
     if exchange.sentByteCount == body.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
     return count

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// The folder that holds everything a process keeps: mode 0700, locked by one process at a time.
 package final class StateFolder: Sendable {
@@ -7,27 +8,37 @@ package final class StateFolder: Sendable {
     }
 
     package let path: String
-    /// Held open, so that the lock lasts as long as this object.
-    private let lock: Int32
+    /// The descriptor that holds the lock; nil once it was given back.
+    private let lock: Mutex<Int32?>
 
     /// Makes the folder, and its parents, and takes the lock.
     package init(path: String) throws(Failure) {
         self.path = path
         try Self.makeFolder(path)
         let lockPath = path + "/lock"
-        lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else {
+        let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
             throw Failure(description: "Cannot open \(lockPath): \(String(cString: strerror(errno)))")
         }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            close(lock)
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            close(descriptor)
             throw Failure(
                 description: "The state folder \(path) is in use by another process (its lock file is held)"
             )
         }
+        lock = Mutex(descriptor)
     }
 
-    deinit { close(lock) }
+    deinit { release() }
+
+    /// Gives the lock back, also while this object is still referred to.
+    package func release() {
+        let descriptor = lock.withLock { lock in
+            defer { lock = nil }
+            return lock
+        }
+        if let descriptor { close(descriptor) }
+    }
 
     /// A folder below the state folder, made when needed.
     package func folder(_ name: String) throws(Failure) -> String {

@@ -20,7 +20,7 @@ package struct WebSocketDecoder: Sendable {
     /// Takes bytes and returns the events they complete.
     package mutating func receive(_ bytes: Span<UInt8>) throws(WebSocketError) -> [WebSocketEvent] {
         input.reserveCapacity(input.count + bytes.count)
-        for index in bytes.indices { input.append(bytes[index]) }
+        bytes.withUnsafeBufferPointer { input.append(contentsOf: $0) }
         var events: [WebSocketEvent] = []
         var position = 0
         while !sawClose, let event = try nextFrame(&position) {
