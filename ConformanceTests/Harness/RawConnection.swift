@@ -13,13 +13,16 @@ package enum RawConnection {
         guard let url = HTTPURL(address) else { throw WorldFailure("'\(address)' is not a URL") }
         let loop = EventLoopGroup.shared.next()
         let handler = Collector(bytes)
-        try await loop.connect(
-            host: "127.0.0.1",
-            port: url.port,
-            tls: nil,
-            handler: { handler },
-            attach: { _, stream in handler.stream = stream }
-        )
+        // On the loop: the shared pool may be busy with other tests while the server's deadline runs.
+        try await Task(executorPreference: loop) {
+            try await loop.connect(
+                host: "127.0.0.1",
+                port: url.port,
+                tls: nil,
+                handler: { handler },
+                attach: { _, stream in handler.stream = stream }
+            )
+        }.value
         let timeout = Task {
             try await Task.sleep(for: patience)
             loop.execute { handler.stream?.close(.deadline) }

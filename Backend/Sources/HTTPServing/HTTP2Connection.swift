@@ -427,7 +427,9 @@ private func readResponseBody(
     }
     let count = min(capacity, item.output.count - item.outputStart)
     item.output.withUnsafeBufferPointer { bytes in
-        if count > 0, let base = bytes.baseAddress { buffer.update(from: base + item.outputStart, count: count) }
+        if count > 0, let base = bytes.baseAddress {
+            buffer.update(from: base + item.outputStart, count: count)
+        }
     }
     item.outputStart += count
     item.rotate()

@@ -48,7 +48,7 @@ struct TagIndexTests {
             }
         }
         func unique(_ tags: [String]) -> [String] { Array(Set(tags)).sorted() }
-        for step in 0..<3000 {
+        for step in 0..<1000 {
             let number = UInt32.random(in: 0..<400, using: &random)
             let old = records[number]
             let isRemoval = old != nil && Int.random(in: 0..<4, using: &random) == 0

@@ -140,7 +140,7 @@ struct TemplateTests {
             ),
             platform: .wns
         )
-        for _ in 0..<2000 {
+        for _ in 0..<500 {
             let scalars = (0..<Int.random(in: 0..<20, using: &random)).compactMap { _ in
                 Unicode.Scalar(
                     UInt32.random(in: 0..<(Bool.random(using: &random) ? 0x80 : 0x11_0000), using: &random)

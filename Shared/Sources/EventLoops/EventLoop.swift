@@ -14,7 +14,7 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     /// The bytes that one read takes at most.
     package static let readBufferByteCount = 64 << 10
     /// Jobs that run between two polls; more wait for the next turn, so that jobs never starve the sockets.
-    private static let jobCountMaxPerTurn = 10_000
+    private static let jobCountMaxPerTurn = 256
 
     private enum Work {
         case job(UnownedJob)

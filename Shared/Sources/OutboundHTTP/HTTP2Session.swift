@@ -352,7 +352,9 @@ private func readBody(
     let body = exchange.request.body
     let count = min(capacity, body.count - exchange.sentByteCount)
     body.withUnsafeBufferPointer { bytes in
-        if count > 0, let base = bytes.baseAddress { buffer.update(from: base + exchange.sentByteCount, count: count) }
+        if count > 0, let base = bytes.baseAddress {
+            buffer.update(from: base + exchange.sentByteCount, count: count)
+        }
     }
     exchange.sentByteCount += count
     if exchange.sentByteCount == body.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
