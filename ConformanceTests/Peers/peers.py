@@ -1,0 +1,161 @@
+"""Third-party clients against a Tidings of its own: `tidings serve --dev` and one device, as separate processes.
+
+Prints one line for each check and a table at the end. Exit code 0 only if every check held.
+"""
+
+import asyncio
+import json
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+PROGRAMS = pathlib.Path(sys.argv[1])
+checks = []
+
+
+def check(client, statement, holds, observed=""):
+    checks.append((client, bool(holds)))
+    print(f"  [{'ok' if holds else 'FAILED'}] {client}: {statement}{'  ' + str(observed) if observed != '' else ''}", flush=True)
+
+
+class Process:
+    def __init__(self, *arguments, **options):
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def line(self, event):
+        """The next line of standard output with that event; the process is ended when none comes."""
+        for text in self.process.stdout:
+            value = json.loads(text)
+            if value["event"] == event:
+                return value
+        raise SystemExit(f"the process ended: {self.process.stderr.read()}")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+def connection_strings(process):
+    """The two strings that `serve --dev` prints on standard error."""
+    found = []
+    while len(found) < 2:
+        text = process.process.stderr.readline()
+        if "Endpoint=" in text:
+            found.append(text.split()[-1])
+    listen = next(s for s in found if "Listen" in s)
+    return listen, next(s for s in found if s != listen)
+
+
+def curl(server):
+    if not shutil.which("curl"):
+        print("  [skipped] curl is not installed")
+        return
+    for name in ("backend", "hub", "gateway"):
+        port = server[name].rsplit(":", 1)[1]
+        for option, version, scheme in (
+            ("--http1.1", "1.1", "https"),
+            ("--http2", "2", "https"),
+            ("--http1.1", "1.1", "http"),
+            ("--http2-prior-knowledge", "2", "http"),
+        ):
+            result = subprocess.run(
+                ["curl", "-sS", option, "--cacert", server["ca"], "-o", os.devnull, "-w", "%{http_version} %{http_code}",
+                 f"{scheme}://localhost:{port}/-/health"], capture_output=True, text=True)
+            check("curl", f"{option} {scheme} {name}", result.stdout == f"{version} 200", result.stdout or result.stderr)
+
+
+async def aioapns(server, state, device, handle):
+    import aioapns.connection
+    from aioapns import APNs, NotificationRequest, PushType
+
+    key_file = next((state / "keys").glob("AuthKey_*.p8"))
+    credentials = json.loads((state / "keys" / "gateway.json").read_text())["apns"]
+    aioapns.connection.APNsProductionClientProtocol.APNS_SERVER = "localhost"
+    aioapns.connection.APNsTLSClientProtocol.APNS_PORT = int(server["gateway"].rsplit(":", 1)[1])
+    aioapns.connection.APNsProductionClientProtocol.APNS_PORT = aioapns.connection.APNsTLSClientProtocol.APNS_PORT
+    context = ssl.create_default_context(cafile=server["ca"])
+    apns = APNs(
+        key=key_file.read_text(), key_id=credentials["keyId"], team_id=credentials["teamId"], topic="net.example.tidings",
+        use_sandbox=False, ssl_context=context)
+    identifier = str(uuid.uuid4())
+    answer = await apns.send_notification(
+        NotificationRequest(device_token=handle, message={"aps": {"alert": "from aioapns"}}, notification_id=identifier, push_type=PushType.ALERT))
+    check("aioapns", "a push is accepted and its id echoed", answer.is_successful and answer.notification_id == identifier, answer.status)
+    shown = device.line("notification")
+    check("aioapns", "the device shows it", shown["text"] == "from aioapns", shown["text"])
+    answer = await apns.send_notification(NotificationRequest(device_token="ab" * 32, message={"aps": {"alert": "x"}}))
+    check("aioapns", "an unknown token is BadDeviceToken", answer.description == "BadDeviceToken", f"{answer.status} {answer.description}")
+    answer = await apns.send_notification(NotificationRequest(device_token=handle, message={"aps": {"alert": "x" * 5000}}))
+    check("aioapns", "a long payload is PayloadTooLarge", answer.description == "PayloadTooLarge", f"{answer.status} {answer.description}")
+    answers = await asyncio.gather(*[
+        apns.send_notification(NotificationRequest(device_token=handle, message={"aps": {"alert": f"burst {index}"}})) for index in range(200)])
+    check("aioapns", "a burst of 200 on one connection", all(answer.is_successful for answer in answers))
+    texts = {device.line("notification")["text"] for _ in range(200)}
+    check("aioapns", "the device shows each of them once", texts == {f"burst {index}" for index in range(200)}, len(texts))
+
+
+def hub_client(server, full, device):
+    os.environ["SSL_CERT_FILE"] = server["ca"]
+    from azure_notification_hub import (
+        AzureNHError, NotificationHubsClient, create_apple_notification, create_template_notification)
+
+    name = "azure-notification-hub-unofficial"
+    client = NotificationHubsClient(connection_string=full, hub_name="tidings")
+    registrations = client.list_registrations()
+    check(name, "registrations are listed", len(registrations) == 2, [r.get("Tags") for r in registrations])
+    one = client.get_registration(registrations[0]["RegistrationId"])
+    check(name, "one registration is read", one["RegistrationId"] == registrations[0]["RegistrationId"])
+    client.send_notification(create_apple_notification(body='{"aps":{"alert":"native"}}'), tag_expression="username:alice && !x")
+    shown = device.line("notification")
+    check(name, "a native notification to a tag expression arrives", shown["text"] == "native", shown["text"])
+    client.send_notification(create_template_notification(body='{"messageParam":"templated"}'), tag_expression="World")
+    shown = device.line("notification")
+    check(name, "a template notification to a tag arrives", shown["text"] == "templated", shown["text"])
+    try:
+        client.send_notification(create_apple_notification(body="{"), tag_expression="x")
+        check(name, "a bad payload is refused", False)
+    except AzureNHError as error:
+        check(name, "a bad payload is refused with 400", error.status_code == 400, error.status_code)
+    template = next(r for r in registrations if "World" in (r.get("Tags") or []))
+    client.delete_registration(template["RegistrationId"])
+    check(name, "a registration is deleted", len(client.list_registrations()) == 1)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="tidings-peers") as folder:
+        state = pathlib.Path(folder) / "server"
+        ports = [f"--{name}-address=127.0.0.1:0" for name in ("backend", "hub", "gateway")]
+        serving = Process(PROGRAMS / "tidings", "serve", "--dev", "--state", str(state), *ports)
+        server = serving.line("ready")
+        listen, full = connection_strings(serving)
+        phone = str(pathlib.Path(folder) / "phone")
+        device = Process(
+            PROGRAMS / "tidings-device", "run", "--state", phone, "--ca", server["ca"], "--gateway", server["gateway"],
+            "--backend", server["backend"], "--hub", listen)
+        try:
+            handle = device.line("handle")["handle"]
+            control = PROGRAMS / "tidings-device"
+            subprocess.run([control, "login", "alice", "--state", phone], input="alice\n", text=True, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([control, "subscribe", "World", "--state", phone], check=True, stdout=subprocess.DEVNULL)
+            curl(server)
+            asyncio.run(aioapns(server, state, device, handle))
+            hub_client(server, full, device)
+        finally:
+            device.stop()
+            serving.stop()
+    print()
+    for client in dict.fromkeys(name for name, _ in checks):
+        results = [holds for name, holds in checks if name == client]
+        print(f"{client}: {sum(results)} of {len(results)}")
+    failed = sum(not holds for _, holds in checks)
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
