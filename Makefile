@@ -1,13 +1,14 @@
 # make demo   installs what is missing, builds, and runs the five tutorials end to end
 # make test   installs what is missing, and runs every test
 SWIFT ?= swift
+CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
 .PHONY: demo test build release format lint imports packages bench sanitize peers
 
 demo: packages
-	$(SWIFT) build --product tidings-demo
-	"$$($(SWIFT) build --show-bin-path)/tidings-demo" $(ARGS)
+	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
+	"$$($(SWIFT) build -c $(CONFIGURATION) --show-bin-path)/tidings-demo" $(ARGS)
 
 test: packages
 	$(SWIFT) test $(ARGS)
@@ -29,6 +30,8 @@ imports:
 	scripts/check-imports
 
 bench: packages
+	@scripts/install-packages nginx-light wrk
+	$(SWIFT) build -c release --product tidings
 	$(SWIFT) build -c release --product tidings-benchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)
 

@@ -169,7 +169,10 @@ let package = Package(
         program(
             "tidings-benchmarks",
             path: "Backend/Benchmarks",
-            ["TidingsBackend", "EventLoops", "TLSTransport", "HTTPServing", "HTTPMessages", "PushGateway"]
+            [
+                "GatewayConnection", "EventLoops", "TLSTransport", "HTTPMessages", "JSONBytes", "TidingsModels",
+                "ProcessLifecycle",
+            ]
         ),
 
         // Client.

@@ -99,7 +99,7 @@ enum PlatformMessages {
         guard count <= countMax else {
             throw HubError(
                 .tooLarge,
-                "The message makes a \(platform.format) payload of \(count) bytes; the platform takes at most \(countMax)."
+                "The \(platform.format) payload of this message has \(count) bytes; the platform takes at most \(countMax)."
             )
         }
     }

@@ -17,16 +17,19 @@ package enum ConfigurationKeys {
         /// `TIDINGS_BACKEND_ADDRESS`.
         package var variable: String { "TIDINGS_" + Self.words(path).joined(separator: "_").uppercased() }
 
+        /// A run of capitals is one word: `gateway.publicURL` has three.
         private static func words(_ path: String) -> [String] {
             var words: [String] = []
             var word = ""
+            var wasUppercase = false
             for character in path {
-                if character == "." || character.isUppercase {
+                let startsWord = character.isUppercase && !wasUppercase
+                if character == "." || startsWord {
                     if !word.isEmpty { words.append(word) }
-                    word = character == "." ? "" : character.lowercased()
-                } else {
-                    word.append(character)
+                    word = ""
                 }
+                if character != "." { word.append(character.lowercased()) }
+                wasUppercase = character.isUppercase
             }
             return words + [word]
         }

@@ -104,12 +104,15 @@ package final class SigningKey: @unchecked Sendable {
         _ failure: String,
         _ parse: (OpaquePointer) -> OpaquePointer?
     ) throws(CredentialError) -> SigningKey {
-        let bytes = Array(pem.utf8)
-        guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else {
-            throw CredentialError("out of memory")
+        // The BIO reads the array's own memory, so it lives and ends inside.
+        let pointer: OpaquePointer? = Array(pem.utf8).withUnsafeBytes { bytes in
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
+                return nil
+            }
+            defer { BIO_free(bio) }
+            return parse(bio)
         }
-        defer { BIO_free(bio) }
-        guard let pointer = parse(bio) else { throw CredentialError(failure) }
+        guard let pointer else { throw CredentialError(failure) }
         return try SigningKey(owning: pointer)
     }
 

@@ -17,11 +17,11 @@ final class CertificateKey {
 enum Certificates {
     /// Every certificate of a PEM text, in order.
     static func read(_ pem: [UInt8]) throws(TLSError) -> [Certificate] {
-        guard let bio = BIO_new_mem_buf(pem, Int32(pem.count)) else { throw TLSError("out of memory") }
-        defer { BIO_free(bio) }
         var certificates: [Certificate] = []
-        while let pointer = PEM_read_bio_X509(bio, nil, nil, nil) {
-            certificates.append(Certificate(owning: pointer))
+        try withReader(of: pem) { bio in
+            while let pointer = PEM_read_bio_X509(bio, nil, nil, nil) {
+                certificates.append(Certificate(owning: pointer))
+            }
         }
         // The read past the last one always leaves an error behind.
         ERR_clear_error()
@@ -29,12 +29,26 @@ enum Certificates {
     }
 
     static func readKey(_ pem: [UInt8]) throws(TLSError) -> CertificateKey {
-        guard let bio = BIO_new_mem_buf(pem, Int32(pem.count)) else { throw TLSError("out of memory") }
-        defer { BIO_free(bio) }
-        guard let pointer = PEM_read_bio_PrivateKey(bio, nil, nil, nil) else {
-            throw TLSError("cannot read the private key")
+        let key = try withReader(of: pem) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
+        guard let key else { throw TLSError("cannot read the private key") }
+        return CertificateKey(owning: key)
+    }
+
+    /// The BIO reads the array's own memory and must not outlive this call.
+    private static func withReader<Value>(
+        of pem: [UInt8],
+        _ body: (OpaquePointer) -> Value
+    ) throws(TLSError) -> Value {
+        guard !pem.isEmpty else { throw TLSError("the PEM text is empty") }
+        let value: Value? = pem.withUnsafeBytes { bytes in
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
+                return nil
+            }
+            defer { BIO_free(bio) }
+            return body(bio)
         }
-        return CertificateKey(owning: pointer)
+        guard let value else { throw TLSError("out of memory") }
+        return value
     }
 }
 

@@ -109,27 +109,29 @@ private func selectProtocol(
 ) -> Int32 {
     guard let argument, let offered, let chosen, let chosenCount else { return SSL_TLSEXT_ERR_NOACK }
     let context = Unmanaged<TLSContext>.fromOpaque(argument).takeUnretainedValue()
-    var output: UnsafeMutablePointer<UInt8>?
-    let result = SSL_select_next_proto(
-        &output,
-        chosenCount,
-        context.protocols,
-        UInt32(context.protocols.count),
-        offered,
-        offeredCount
-    )
-    guard result == OPENSSL_NPN_NEGOTIATED, let output else { return SSL_TLSEXT_ERR_NOACK }
-    // `output` may point into our array, whose address is only good for the call: find the entry in the client's
-    // list, which lives until the handshake ends.
-    let count = Int(chosenCount.pointee)
-    var index = 0
-    while index < Int(offeredCount) {
-        let length = Int(offered[index])
-        if length == count, (0..<count).allSatisfy({ offered[index + 1 + $0] == output[$0] }) {
-            chosen.pointee = offered + index + 1
-            return SSL_TLSEXT_ERR_OK
+    return context.protocols.withUnsafeBufferPointer { ours in
+        var output: UnsafeMutablePointer<UInt8>?
+        let result = SSL_select_next_proto(
+            &output,
+            chosenCount,
+            ours.baseAddress,
+            UInt32(ours.count),
+            offered,
+            offeredCount
+        )
+        guard result == OPENSSL_NPN_NEGOTIATED, let output else { return SSL_TLSEXT_ERR_NOACK }
+        // `output` may point into our array, whose address is only good here: find the entry in the client's list, which
+        // lives until the handshake ends.
+        let count = Int(chosenCount.pointee)
+        var index = 0
+        while index < Int(offeredCount) {
+            let length = Int(offered[index])
+            if length == count, (0..<count).allSatisfy({ offered[index + 1 + $0] == output[$0] }) {
+                chosen.pointee = offered + index + 1
+                return SSL_TLSEXT_ERR_OK
+            }
+            index += 1 + length
         }
-        index += 1 + length
+        return SSL_TLSEXT_ERR_NOACK
     }
-    return SSL_TLSEXT_ERR_NOACK
 }

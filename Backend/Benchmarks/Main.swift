@@ -1,0 +1,58 @@
+import Glibc
+import ProcessLifecycle
+
+/// First figures, each against a peer in the same run. The programs measured are processes of their own, so that CPU time
+/// and memory are theirs alone. Everything stays on loopback, is bounded in count and time, and is stopped at the end.
+@main
+enum TidingsBenchmarks {
+    private static let usage = """
+        usage: tidings-benchmarks [health] [idle] [options]
+
+          health             server CPU time per GET /-/health, against nginx (needs nginx and wrk)
+          idle               resident bytes per idle device connection, plain and TLS, against nginx keep-alive
+          --rounds N         rounds of health; default 3
+          --seconds N        length of a round; default 3
+          --connections N    connections of idle; default 5000
+        """
+
+    static func main() async {
+        do {
+            let options = try OptionReader(
+                Array(CommandLine.arguments.dropFirst()),
+                known: ["help!", "rounds", "seconds", "connections"]
+            )
+            if options.has("help") { return Console.print(usage) }
+            let rounds = try count(options, "rounds", default: 3, in: 1...20)
+            let seconds = try count(options, "seconds", default: 3, in: 1...60)
+            let connections = try count(options, "connections", default: 5000, in: 100...9000)
+            for name in options.rest.isEmpty ? ["health", "idle"] : options.rest {
+                switch name {
+                case "health": try await HealthBenchmark(roundCount: rounds, secondCount: seconds).run()
+                case "idle": try await IdleBenchmark(connectionCount: connections).run()
+                default: throw BenchmarkError("there is no benchmark '\(name)'\n\(usage)")
+                }
+            }
+        } catch {
+            Console.error("tidings-benchmarks: \(error)")
+            Glibc.exit(1)
+        }
+    }
+
+    private static func count(
+        _ options: OptionReader,
+        _ name: String,
+        default fallback: Int,
+        in range: ClosedRange<Int>
+    ) throws -> Int {
+        guard let text = options[name] else { return fallback }
+        guard let value = Int(text), range.contains(value) else {
+            throw BenchmarkError("--\(name) takes a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+}
+
+struct BenchmarkError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Glibc
+
+/// A program that runs beside the benchmark and is measured from outside.
+final class MeasuredProcess {
+    private let process = Process()
+    private let output = Pipe()
+
+    /// Core 0 for what is measured, core 1 for the load, so that neither takes the other's time; no pinning on one core.
+    enum Core: Int {
+        case measured = 0, load = 1
+    }
+
+    init(_ program: String, _ arguments: [String], on core: Core) throws {
+        if ProcessInfo.processInfo.activeProcessorCount > 1 {
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/taskset")
+            process.arguments = ["-c", String(core.rawValue), program] + arguments
+        } else {
+            process.executableURL = URL(fileURLWithPath: program)
+            process.arguments = arguments
+        }
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    /// The first line of standard output.
+    func firstLine() throws -> String {
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
+            line += byte
+        }
+        guard !line.isEmpty else {
+            throw BenchmarkError("\(process.arguments ?? []) ended before it was ready")
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    /// Everything that the program prints, at its end.
+    func result() throws -> String {
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw BenchmarkError("\(process.arguments ?? []) ended with \(process.terminationStatus)")
+        }
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    /// Ends it and waits for the end. SIGKILL, since a child inherits the signals that this thread blocks (SIGTERM among
+    /// them, on a thread of Dispatch), and what it holds is scratch.
+    func stop() {
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// User and system time so far, of all threads (proc(5), `/proc/pid/stat`, fields 14 and 15), in steps of a clock tick.
+    var cpuSeconds: Double {
+        get throws {
+            let text = try String(
+                contentsOfFile: "/proc/\(process.processIdentifier)/stat",
+                encoding: .utf8
+            )
+            // The second field is the name in parentheses and may hold blanks.
+            let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
+            guard fields.count > 13, let user = Double(fields[12]), let system = Double(fields[13]) else {
+                throw BenchmarkError("/proc/pid/stat is not as expected")
+            }
+            return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        }
+    }
+
+    /// Resident memory (proc(5), `/proc/pid/statm`, field 2).
+    var residentByteCount: Int {
+        get throws {
+            let text = try String(
+                contentsOfFile: "/proc/\(process.processIdentifier)/statm",
+                encoding: .utf8
+            )
+            guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
+                throw BenchmarkError("/proc/pid/statm is not as expected")
+            }
+            return pages * sysconf(Int32(_SC_PAGESIZE))
+        }
+    }
+}
+
+/// Where programs are.
+enum Programs {
+    /// Beside the benchmark itself.
+    static var tidings: String {
+        get throws {
+            let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            let path = URL(fileURLWithPath: own).deletingLastPathComponent().path + "/tidings"
+            guard FileManager.default.isExecutableFile(atPath: path) else {
+                throw BenchmarkError("\(path) is not built: run `make bench`")
+            }
+            return path
+        }
+    }
+
+    static func installed(_ name: String) throws -> String {
+        for folder in ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+        where FileManager.default.isExecutableFile(atPath: "\(folder)/\(name)") {
+            return "\(folder)/\(name)"
+        }
+        throw BenchmarkError("\(name) is not installed: run `make bench`, which installs nginx-light and wrk")
+    }
+}
