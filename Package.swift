@@ -170,7 +170,8 @@ let package = Package(
             "tidings-benchmarks",
             path: "Backend/Benchmarks",
             [
-                "GatewayConnection", "EventLoops", "TLSTransport", "HTTPMessages", "JSONBytes", "TidingsModels",
+                "GatewayConnection", "EventLoops", "TLSTransport", "HTTPMessages", "JSONBytes",
+                "TidingsModels",
                 "ProcessLifecycle",
             ]
         ),
