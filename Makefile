@@ -35,8 +35,10 @@ bench: packages
 	$(SWIFT) build -c release --product tidings-benchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)
 
+# The runtime of XCTest ends under the address sanitizer; the tests are Swift Testing's alone.
 sanitize: packages
-	$(SWIFT) test --sanitize=thread --scratch-path .build/thread-sanitizer
+	TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/thread-sanitizer.supp" \
+		$(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build/thread-sanitizer
 	$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build/address-sanitizer
 
 peers: packages

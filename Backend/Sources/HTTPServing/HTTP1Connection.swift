@@ -236,8 +236,8 @@ final class HTTP1Connection: @unchecked Sendable {
             HTTPResponse(error.status, ["Content-Type": "text/plain; charset=utf-8"]),
             keepsAlive: false
         )
-        head += "Content-Length: \(text.count)\r\n\r\n"
-        stream.write(Array(head.utf8) + text)
+        head += "Content-Length: \(text.count)\r\n\r\n".utf8
+        stream.write(head + text)
         input = []
         isRefused = true
         stream.isReadingPaused = true
@@ -245,18 +245,25 @@ final class HTTP1Connection: @unchecked Sendable {
         stream.closeLingering()
     }
 
-    private func responseHead(_ response: HTTPResponse, keepsAlive: Bool) -> String {
-        var head = "HTTP/1.1 \(response.status.code) \(response.status.reasonPhrase)\r\n"
-        head += "Date: \(connection.context.events.httpDate())\r\n"
-        for line in response.fields.lines {
+    /// Status line and fields, each with its line end; what delimits the body and the empty line follow.
+    private func responseHead(_ response: HTTPResponse, keepsAlive: Bool) -> [UInt8] {
+        var head: [UInt8] = []
+        head.reserveCapacity(512)
+        func append(_ name: String, _ value: String) {
             // A value with a line end would split the response; only our own bug could bring one here.
             precondition(
-                !line.value.utf8.contains { $0 == 0x0D || $0 == 0x0A },
+                !value.utf8.contains { $0 == 0x0D || $0 == 0x0A },
                 "a line end in a response field"
             )
-            head += "\(line.name): \(line.value)\r\n"
+            head += name.utf8
+            head += ": ".utf8
+            head += value.utf8
+            head += "\r\n".utf8
         }
-        if response.webSocket == nil, !keepsAlive { head += "Connection: close\r\n" }
+        head += "HTTP/1.1 \(response.status.code) \(response.status.reasonPhrase)\r\n".utf8
+        append("Date", connection.context.events.httpDate())
+        for line in response.fields.lines { append(line.name, line.value) }
+        if response.webSocket == nil, !keepsAlive { append("Connection", "close") }
         return head
     }
 
@@ -267,7 +274,7 @@ final class HTTP1Connection: @unchecked Sendable {
         request.isAnswered = true
         setDeadline(limits.writeTimeout)
         if let acceptance = response.webSocket {
-            stream.write(Array((responseHead(response, keepsAlive: true) + "\r\n").utf8))
+            stream.write(responseHead(response, keepsAlive: true) + "\r\n".utf8)
             let rest = input
             input = []
             current = nil
@@ -282,16 +289,16 @@ final class HTTP1Connection: @unchecked Sendable {
         var head = responseHead(response, keepsAlive: keepsAlive)
         switch response.body {
         case .bytes(let bytes):
-            if response.status.code != 204 { head += "Content-Length: \(bytes.count)\r\n" }
-            var message = Array((head + "\r\n").utf8)
-            if bodyAllowed { message += bytes }
-            stream.write(message)
+            if response.status.code != 204 { head += "Content-Length: \(bytes.count)\r\n".utf8 }
+            head += "\r\n".utf8
+            if bodyAllowed { head += bytes }
+            stream.write(head)
             complete(request, keepsAlive: keepsAlive)
         case .stream(let byteCount, let next):
             let isChunked = byteCount == nil && request.head.request.version == .http11
-            if let byteCount { head += "Content-Length: \(byteCount)\r\n" }
-            if isChunked { head += "Transfer-Encoding: chunked\r\n" }
-            stream.write(Array((head + "\r\n").utf8))
+            if let byteCount { head += "Content-Length: \(byteCount)\r\n".utf8 }
+            if isChunked { head += "Transfer-Encoding: chunked\r\n".utf8 }
+            stream.write(head + "\r\n".utf8)
             let staysOpen = keepsAlive && (byteCount != nil || isChunked)
             if bodyAllowed {
                 pump(next, isChunked: isChunked, left: byteCount, keepsAlive: staysOpen, request)

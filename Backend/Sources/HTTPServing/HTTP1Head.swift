@@ -147,7 +147,7 @@ struct HTTP1HeadParser {
     ) throws(HTTPParseError) -> RequestTarget {
         var path = raw
         if raw == "*", method == "OPTIONS" { path = "/" }
-        if let url = HTTPURL(raw) {
+        if raw.utf8.first != UInt8(ascii: "/"), let url = HTTPURL(raw) {
             authority = url.authority
             path = url.target
         }

@@ -221,14 +221,14 @@ private struct ServerAssembly {
         _ service: String,
         _ handler: @escaping HTTPHandler
     ) throws -> String {
-        let time = time
+        let date = DateHeader(time)
         let (counters, log) = (counters, log.named(service))
         let server = HTTPServer(
             limits: limits,
             tls: tls,
             log: log,
             counters: counters,
-            httpDate: { time.now.httpDate },
+            httpDate: { date.text },
             handler: { request in
                 if let own = OwnRoutes.respond(to: request, counters: counters) { return own }
                 return await handler(request)

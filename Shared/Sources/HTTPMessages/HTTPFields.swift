@@ -39,7 +39,9 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     /// True when one of the comma-separated members of the field equals `token` without case.
     package func has(_ token: String, in name: String) -> Bool {
         all(name).contains { value in
-            value.split(separator: ",").contains { Self.equal(trimmed($0), token) }
+            value.utf8.split(separator: UInt8(ascii: ",")).contains {
+                ASCII.equalIgnoringCase(trimmed($0), token.utf8)
+            }
         }
     }
 
@@ -47,10 +49,11 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         ASCII.equalIgnoringCase(left.utf8, right.utf8)
     }
 
-    private func trimmed(_ text: Substring) -> Substring {
+    private func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         var text = text
-        while text.first == " " || text.first == "\t" { text.removeFirst() }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
+        while let first = text.first, isBlank(first) { text.removeFirst() }
+        while let last = text.last, isBlank(last) { text.removeLast() }
         return text
     }
 }

@@ -17,8 +17,14 @@ package enum PercentEncoding {
 
     /// Decodes once. A `+` stays a plus unless `plusIsBlank`. Nil for a broken escape or text that is not UTF-8.
     package static func decode(_ text: some StringProtocol, plusIsBlank: Bool = false) -> String? {
+        decode(utf8: text.utf8, plusIsBlank: plusIsBlank)
+    }
+
+    /// The same for text that is at hand as UTF-8.
+    package static func decode(utf8 text: some Collection<UInt8>, plusIsBlank: Bool = false) -> String? {
         var bytes: [UInt8] = []
-        var rest = text.utf8.makeIterator()
+        bytes.reserveCapacity(text.count)
+        var rest = text.makeIterator()
         while let byte = rest.next() {
             switch byte {
             case UInt8(ascii: "%"):

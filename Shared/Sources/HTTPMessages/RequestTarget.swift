@@ -9,26 +9,31 @@ package struct RequestTarget: Sendable, Equatable {
 
     /// Nil when the target is not in origin form or holds a broken escape.
     package init?(_ raw: String) {
-        guard raw.utf8.first == UInt8(ascii: "/") else { return nil }
-        let parts = raw.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let bytes = raw.utf8
+        guard bytes.first == UInt8(ascii: "/") else { return nil }
+        let queryMark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
         var segments: [String] = []
-        for segment in parts[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard let decoded = PercentEncoding.decode(segment) else { return nil }
+        for segment in bytes[..<queryMark].dropFirst()
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        {
+            guard let decoded = PercentEncoding.decode(utf8: segment) else { return nil }
             segments.append(decoded)
         }
         if segments.last == "" { segments.removeLast() }
         var query: [(name: String, value: String?)] = []
-        if parts.count == 2 {
-            for parameter in parts[1].split(separator: "&") {
-                let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard let name = PercentEncoding.decode(pair[0], plusIsBlank: true) else { return nil }
-                guard pair.count == 2 else {
-                    query.append((name, nil))
-                    continue
-                }
-                guard let value = PercentEncoding.decode(pair[1], plusIsBlank: true) else { return nil }
-                query.append((name, value))
+        for parameter in bytes[queryMark...].dropFirst().split(separator: UInt8(ascii: "&")) {
+            let equals = parameter.firstIndex(of: UInt8(ascii: "=")) ?? parameter.endIndex
+            guard let name = PercentEncoding.decode(utf8: parameter[..<equals], plusIsBlank: true) else {
+                return nil
             }
+            guard equals < parameter.endIndex else {
+                query.append((name, nil))
+                continue
+            }
+            guard
+                let value = PercentEncoding.decode(utf8: parameter[equals...].dropFirst(), plusIsBlank: true)
+            else { return nil }
+            query.append((name, value))
         }
         self.raw = raw
         self.segments = segments
