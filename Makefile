@@ -35,11 +35,12 @@ bench: packages
 	$(SWIFT) build -c release --product tidings-benchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)
 
-# The runtime of XCTest ends under the address sanitizer; the tests are Swift Testing's alone.
+# The address sanitizer ends XCTest's runtime, and reads past a buffer in Foundation's Process (findMaximumOpenFromProcSelfFD of Swift 6.2):
+# hence no XCTest, and without the one test that starts a program.
 sanitize: packages
 	TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/thread-sanitizer.supp" \
 		$(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build/thread-sanitizer
-	$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build/address-sanitizer
+	$(SWIFT) test --disable-xctest --skip eachItsOwn --sanitize=address --scratch-path .build/address-sanitizer
 
 peers: packages
 	scripts/test-peers
