@@ -8,6 +8,39 @@ import ProcessLifecycle
 import PushCredentials
 import TidingsModels
 
+/// What every operator's command does around its own work.
+private enum Operator {
+    /// Reads the options, prints the help that is asked for, and turns a failure into one line and an exit code.
+    static func run(
+        _ help: String,
+        _ arguments: [String],
+        known: [String],
+        _ body: (OptionReader) async throws -> ExitCode
+    ) async -> ExitCode {
+        do {
+            let options = try OptionReader(arguments, known: known)
+            if options.has("help") {
+                Console.print(help)
+                return .success
+            }
+            return try await body(options)
+        } catch let error as ConfigurationError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch let error as OptionError {
+            Console.error("tidings: \(error)")
+            return .usage
+        } catch let error as HubError {
+            Console.error("tidings: \(error.httpStatus) \(error.message)")
+            return error.code == .unavailable
+                ? .unavailable : error.code == .unauthorized ? .noPermission : .failure
+        } catch {
+            Console.error("tidings: \(error)")
+            return .failure
+        }
+    }
+}
+
 /// Commands that speak to a hub, ours or Azure's, over its REST protocol.
 enum OperatorCommands {
     private static let common = ["connection", "hub", "ca", "json!", "help!"]
@@ -44,27 +77,7 @@ enum OperatorCommands {
         known: [String],
         _ body: (OptionReader) async throws -> ExitCode
     ) async -> ExitCode {
-        do {
-            let options = try OptionReader(arguments, known: common + known)
-            if options.has("help") {
-                Console.print(usage + "\n" + commonHelp)
-                return .success
-            }
-            return try await body(options)
-        } catch let error as ConfigurationError {
-            Console.error("tidings: \(error)")
-            return .usage
-        } catch let error as OptionError {
-            Console.error("tidings: \(error)")
-            return .usage
-        } catch let error as HubError {
-            Console.error("tidings: \(error.httpStatus) \(error.message)")
-            return error.code == .unavailable
-                ? .unavailable : error.code == .unauthorized ? .noPermission : .failure
-        } catch {
-            Console.error("tidings: \(error)")
-            return .failure
-        }
+        await Operator.run(usage + "\n" + commonHelp, arguments, known: common + known, body)
     }
 
     // MARK: send
@@ -274,25 +287,11 @@ enum UserCommands {
         """
 
     static func run(_ arguments: [String]) async -> ExitCode {
-        do {
-            let options = try OptionReader(arguments, known: ["state", "help!"])
-            if options.has("help") {
-                Console.print(usage)
-                return .success
-            }
+        await Operator.run(usage, arguments, known: ["state", "help!"]) { options in
             let folder = try StateFolder(path: options["state"] ?? StateFolder.defaultPath("tidings"))
             let code = try await act(options.rest, folder.path)
             withExtendedLifetime(folder) {}
             return code
-        } catch let error as ConfigurationError {
-            Console.error("tidings: \(error)")
-            return .usage
-        } catch let error as OptionError {
-            Console.error("tidings: \(error)")
-            return .usage
-        } catch {
-            Console.error("tidings: \(error)")
-            return .failure
         }
     }
 
@@ -329,15 +328,14 @@ enum UserCommands {
 
 /// `tidings keys`: the connection strings of a state folder.
 enum KeyCommand {
+    private static let usage = """
+        usage: tidings keys [--state DIR] [--endpoint URL] [--hub NAME]
+
+        Prints each policy's connection string; keys are secrets.
+        """
+
     static func run(_ arguments: [String]) async -> ExitCode {
-        do {
-            let options = try OptionReader(arguments, known: ["state", "endpoint", "hub", "help!"])
-            if options.has("help") {
-                Console.print(
-                    "usage: tidings keys [--state DIR] [--endpoint URL] [--hub NAME]\n\nPrints each policy's connection string; keys are secrets."
-                )
-                return .success
-            }
+        await Operator.run(usage, arguments, known: ["state", "endpoint", "hub", "help!"]) { options in
             let path = options["state"] ?? StateFolder.defaultPath("tidings")
             guard let endpoint = HTTPURL(options["endpoint"] ?? "https://localhost:8081/") else {
                 throw ConfigurationError("--endpoint is not an http or https URL")
@@ -362,15 +360,6 @@ enum KeyCommand {
                 }
             }
             return .success
-        } catch let error as ConfigurationError {
-            Console.error("tidings: \(error)")
-            return .usage
-        } catch let error as OptionError {
-            Console.error("tidings: \(error)")
-            return .usage
-        } catch {
-            Console.error("tidings: \(error)")
-            return .failure
         }
     }
 }
