@@ -263,8 +263,9 @@ let package = Package(
             [
                 "TidingsConformance", "TidingsModels", "HubClient", "HubAPI", "BackendClient", "DeviceDaemon",
                 "JSONBytes",
-                "HTTPMessages", "OutboundHTTP", "EventLoops", "TidingsBackend", "PushCredentials",
-                "ProcessLifecycle", "tidings",
+                "HTTPMessages", "HTTPServing", "OutboundHTTP", "EventLoops", "TidingsBackend",
+                "PushCredentials",
+                "ProcessLifecycle", "PushTelemetry", "tidings",
             ]
         ),
     ]

@@ -226,6 +226,8 @@ public final class World: Sendable {
         public var localNotificationDelay = Duration.zero
         /// Holds a connection string with Send.
         public var maySend = false
+        /// Another app back end than the World's.
+        package var backend: HTTPURL?
 
         /// The usual device.
         public init() {}
@@ -242,7 +244,7 @@ public final class World: Sendable {
             platform: platform,
             statePath: scratch + "/devices/" + name,
             gateway: gateway,
-            backend: HTTPURL(try backendURL),
+            backend: try options.backend ?? HTTPURL(try backendURL),
             hub: try HubConnectionString(parsing: try connectionString(full: false)),
             hubName: hubName
         )

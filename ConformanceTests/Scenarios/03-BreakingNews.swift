@@ -122,6 +122,36 @@ struct BreakingNews {
         }
     }
 
+    @Test("a test send from the console shows each registration's outcome", .timeLimit(.minutes(2)))
+    func testSend() async throws {
+        try await World.run { world in
+            let device = try await world.device("apple", .apns)
+            try await device.subscribe(["World"])
+            let arguments = ["send", "--test", "--tag", "World", "--template"]
+            let output = try await Programs.tidings(
+                arguments + ["messageParam=a test"],
+                connection: try world.connectionString(full: true),
+                ca: try world.authorityFile
+            )
+            #expect(output.status == 0, "\(output.errors)")
+            #expect(output.lines.first == "test send to World  success 1, failure 0")
+            #expect(output.lines.last?.contains("apple  The Notification was successfully sent") == true)
+            #expect(try await device.nextText() == "a test")
+
+            let json = try await Programs.tidings(
+                arguments + ["messageParam=again", "--json"],
+                connection: try world.connectionString(full: true),
+                ca: try world.authorityFile
+            )
+            let value = try JSONValue(parsing: Array((json.lines.first ?? "").utf8))
+            #expect(value["success"]?.integerValue == 1)
+            #expect(
+                value["results"]?.arrayValue?.first?["handle"]?.stringValue
+                    == (try await device.handle().uppercased())
+            )
+        }
+    }
+
     @Test("a template that fits no native send, and a native send that fits no template")
     func templatesApart() async throws {
         try await World.run { world in

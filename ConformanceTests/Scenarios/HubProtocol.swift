@@ -247,4 +247,109 @@ struct HubProtocol {
             #expect(try await call(world, "PATCH", "/tidings/registrations/1-2-3").status.code == 405)
         }
     }
+
+    private func testSend(
+        _ world: World,
+        _ query: String,
+        _ body: String,
+        format: String = "template",
+        tags: String = ""
+    ) async throws -> HTTPAnswer {
+        var fields: HTTPFields = ["ServiceBusNotification-Format": format]
+        if !tags.isEmpty { fields["ServiceBusNotification-Tags"] = tags }
+        return try await call(world, "POST", "/tidings/messages/?" + query, body, fields: fields)
+    }
+
+    @Test("a test send waits for the push services and tells each registration's outcome, at most ten")
+    func testSends() async throws {
+        try await World.run { world in
+            let apple = try await world.device("apple", .apns)
+            let windows = try await world.device("windows", .wns)
+            try await apple.subscribe(["World"])
+            try await windows.subscribe(["World"])
+            let both = try await testSend(
+                world,
+                "api-version=2020-06&test",
+                #"{"messageParam":"hello"}"#,
+                tags: "World"
+            )
+            #expect(both.status.code == 201)
+            #expect(both.fields["Content-Type"] == "application/xml; charset=utf-8")
+            let outcome = try NotificationOutcomeXML.read(both.body)
+            #expect(outcome.success == 2 && outcome.failure == 0)
+            #expect(Set(outcome.results.map(\.applicationPlatform)) == [.apns, .wns])
+            let handles = [try await apple.handle().uppercased(), try await windows.handle()]
+            #expect(Set(outcome.results.map(\.pnsHandle)) == Set(handles))
+            #expect(
+                outcome.results.allSatisfy {
+                    $0.outcome == "The Notification was successfully sent to the Push Notification System"
+                }
+            )
+            #expect(try await apple.nextText() == "hello")
+            #expect(try await windows.nextText() == "hello")
+            let id = try #require(
+                both.fields["Location"]?.prefix { $0 != "?" }.split(separator: "/").last
+            )
+            let details = try await world.hub().details(try #require(NotificationID(String(id))))
+            #expect(details.state == .completed && details.count(.success) == 2)
+
+            for query in [
+                "test=", "test=true", "TEST=True&api-version=2020-06", "api-version=2020-06&test&x",
+            ] {
+                let none = try await testSend(world, query, "{}", tags: "nobody")
+                #expect(
+                    none.text.hasSuffix(
+                        "<Success>0</Success><Failure>0</Failure><Results i:nil=\"true\"/></NotificationOutcome>"
+                    ),
+                    "\(query): \(none.text)"
+                )
+            }
+            #expect(try await testSend(world, "test=false", "{}", tags: "nobody").body.isEmpty)
+            let unclear = try await testSend(world, "test=perhaps", "{}")
+            #expect(unclear.status.code == 400 && unclear.text.contains("perhaps"))
+            // .NET adds it to every request of a client that tests.
+            #expect(try await call(world, "GET", "/tidings/registrations?test").status.code == 200)
+        }
+    }
+
+    @Test("a test send to tokens that the service does not know: the reason, and the registrations are gone")
+    func testSendsToTheDead() async throws {
+        try await World.run { world in
+            let hub = try world.hub()
+            for index in 10..<22 {
+                _ = try await hub.create(
+                    RegistrationContent(
+                        handle: try PlatformHandle("ABCDEF\(index)", platform: .apns),
+                        tags: [try HubTag("dead")]
+                    )
+                )
+            }
+            _ = try await hub.create(
+                RegistrationContent(
+                    handle: try PlatformHandle("http://push.example/c", platform: .mpns),
+                    tags: [try HubTag("phone")]
+                )
+            )
+            let dead = try NotificationOutcomeXML.read(
+                try await testSend(
+                    world,
+                    "test",
+                    #"{"aps":{"alert":"x"}}"#,
+                    format: "apple",
+                    tags: "dead"
+                ).body
+            )
+            #expect(dead.success == 0 && dead.failure == 10 && dead.results.count == 10)
+            let text = "The Push Notification System handle for the registration is invalid"
+            #expect(dead.results.allSatisfy { $0.outcome.hasPrefix(text + ": ") }, "\(dead.results)")
+            #expect(try await hub.registrations(tag: try HubTag("dead")).count == 2)
+
+            let phone = try await hub.testSend(
+                .native(.mpns, "<x/>", headers: [.init("X-NotificationClass", "2")]),
+                tags: "phone"
+            )
+            #expect(phone.failure == 1)
+            #expect(phone.results.first?.outcome.contains("credentials") == true)
+        }
+    }
 }

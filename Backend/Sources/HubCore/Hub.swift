@@ -117,24 +117,36 @@ package final class Hub: Sendable {
 
     /// Accepts a notification; it is on disk when this returns, and dispatched soon after.
     package func send(_ notification: HubNotification, tags: String) async throws -> NotificationID {
-        let trimmed = tags.drop { $0 == " " }
-        if !trimmed.isEmpty { _ = try TagExpression(parsing: tags, limits: expressionLimits) }
+        let send = try checked(notification, tags)
+        try await queue.enqueue(send)
+        await dispatcher.submit(send)
+        return send.id
+    }
+
+    /// Sends to a few of the matching registrations at once and tells how each ended.
+    package func testSend(
+        _ notification: HubNotification,
+        tags: String
+    ) async throws -> (id: NotificationID, NotificationOutcome) {
+        let send = try checked(notification, tags)
+        return (send.id, try await dispatcher.test(send))
+    }
+
+    private func checked(_ notification: HubNotification, _ tags: String) throws(HubError) -> PendingSend {
+        let isBroadcast = tags.allSatisfy { $0 == " " }
+        if !isBroadcast { _ = try TagExpression(parsing: tags, limits: expressionLimits) }
         switch notification.format {
         case .native(let platform): try PayloadRules.checkNative(notification, platform)
         case .template: _ = try TemplateValues.read(notification.body)
         }
         var random = random
         let now = time.now
-        let id = NotificationID.random(at: now, using: &random)
-        let send = PendingSend(
-            id: id,
+        return PendingSend(
+            id: NotificationID.random(at: now, using: &random),
             notification: notification,
-            tags: trimmed.isEmpty ? "" : tags,
+            tags: isBroadcast ? "" : tags,
             enqueued: now
         )
-        try await queue.enqueue(send)
-        await dispatcher.submit(send)
-        return id
     }
 
     package func details(_ id: String) async throws -> NotificationDetails {

@@ -149,6 +149,13 @@ package protocol SendQueue: Sendable {
     func finish(_ id: NotificationID, block: Int, _ outcomes: OutcomeCounts) async throws
     func end(_ id: NotificationID, _ state: NotificationState, now: Timestamp) async throws
     func details(_ id: NotificationID) async throws -> NotificationDetails?
+    /// Stores a send that was never queued and is over, with its outcomes.
+    func record(
+        _ send: PendingSend,
+        _ state: NotificationState,
+        _ outcomes: OutcomeCounts,
+        now: Timestamp
+    ) async throws
     /// Forgets sends that ended before a moment; returns how many.
     func removeEnded(before: Timestamp) async throws -> Int
 }

@@ -140,11 +140,20 @@ package struct HubEdge: Sendable {
                 request,
                 body: try await request.body.collect(upTo: Hub.notificationByteCountMax)
             )
-            let id = try await hub.send(notification, tags: tags)
+            let id: NotificationID
+            var text = ""
+            if try NotificationRequest.isTest(request.target) {
+                let outcome: NotificationOutcome
+                (id, outcome) = try await hub.testSend(notification, tags: tags)
+                text = NotificationOutcomeXML.text(outcome)
+            } else {
+                id = try await hub.send(notification, tags: tags)
+            }
             counters.add("hub_notifications_accepted_total")
             return HTTPResponse(
                 201,
-                ["Location": address.url(.message(id)), "Content-Type": "application/xml; charset=utf-8"]
+                ["Location": address.url(.message(id)), "Content-Type": "application/xml; charset=utf-8"],
+                text: text
             )
         case (.message(_, let id), "GET"), (.message(_, let id), "HEAD"):
             try authorize(.send)

@@ -23,6 +23,16 @@ enum NotificationRequest {
         return (notification, fields[HubHeader.tags] ?? "")
     }
 
+    /// `test`, `test=` or `test=true`: the outcome is awaited and told. .NET adds it to every request; only sends read it.
+    static func isTest(_ target: RequestTarget) throws(HubError) -> Bool {
+        switch target.parameter("test")?.lowercased() {
+        case nil, "false": return false
+        case "", "true": return true
+        case let value?:
+            throw HubError(.badRequest, "The parameter test is '\(value)'; allowed are true and false.")
+        }
+    }
+
     /// The Java SDK loses the format of Apple notifications that carry own headers.
     private static func format(_ fields: HTTPFields) throws(HubError) -> HubNotification.Format {
         guard let text = fields[HubHeader.format], !text.isEmpty else {

@@ -4,25 +4,7 @@ package import TidingsModels
 
 extension SQLiteHubStore: SendQueue {
     package func enqueue(_ send: PendingSend) async throws {
-        var headers = RecordWriter()
-        headers.integer(Int64(send.notification.headers.count))
-        for header in send.notification.headers {
-            headers.text(header.name)
-            headers.text(header.value)
-        }
-        let headerBytes = headers.bytes
-        try await database.write { connection in
-            try connection.run(
-                "INSERT INTO send (id, enqueued, format, tags, headers, body, state, live) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)",
-                .text(send.id.text),
-                .integer(send.enqueued.milliseconds),
-                .text(send.notification.format.text),
-                .text(send.tags),
-                .blob(headerBytes),
-                .blob(send.notification.body),
-                .text(NotificationState.enqueued.rawValue)
-            )
-        }
+        try await database.write { try $0.insert(send) }
     }
 
     package func unfinished() async throws -> [PendingSend] {
@@ -91,32 +73,30 @@ extension SQLiteHubStore: SendQueue {
                 .text(id.text),
                 .integer(block)
             )
-            for (platform, counts) in outcomes {
-                for (outcome, count) in counts {
-                    try connection.run(
-                        """
-                        INSERT INTO outcome (send, platform, name, count) VALUES (?1, ?2, ?3, ?4)
-                        ON CONFLICT (send, platform, name) DO UPDATE SET count = count + ?4
-                        """,
-                        .text(id.text),
-                        .text(platform.rawValue),
-                        .text(outcome.rawValue),
-                        .integer(count)
-                    )
-                }
-            }
+            try connection.add(outcomes, to: id)
         }
     }
 
     package func end(_ id: NotificationID, _ state: NotificationState, now: Timestamp) async throws {
+        try await database.write { try $0.end(id, state, now: now) }
+    }
+
+    package func record(
+        _ send: PendingSend,
+        _ state: NotificationState,
+        _ outcomes: OutcomeCounts,
+        now: Timestamp
+    ) async throws {
+        let count = outcomes.values.reduce(0) { $0 + $1.values.reduce(0, +) }
         try await database.write { connection in
+            try connection.insert(send)
             try connection.run(
-                "UPDATE send SET state = ?2, ended = ?3, live = 0, audience = NULL WHERE id = ?1",
-                .text(id.text),
-                .text(state.rawValue),
-                .integer(now.milliseconds)
+                "UPDATE send SET started = enqueued, target_count = ?2 WHERE id = ?1",
+                .text(send.id.text),
+                .integer(count)
             )
-            try connection.run("DELETE FROM finished_block WHERE send = ?1", .text(id.text))
+            try connection.add(outcomes, to: send.id)
+            try connection.end(send.id, state, now: now)
         }
     }
 
@@ -163,5 +143,57 @@ extension SQLiteHubStore: SendQueue {
             )
             return connection.changedRowCount
         }
+    }
+}
+
+extension Connection {
+    fileprivate func insert(_ send: PendingSend) throws(SQLiteError) {
+        var headers = RecordWriter()
+        headers.integer(Int64(send.notification.headers.count))
+        for header in send.notification.headers {
+            headers.text(header.name)
+            headers.text(header.value)
+        }
+        try run(
+            "INSERT INTO send (id, enqueued, format, tags, headers, body, state, live) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)",
+            .text(send.id.text),
+            .integer(send.enqueued.milliseconds),
+            .text(send.notification.format.text),
+            .text(send.tags),
+            .blob(headers.bytes),
+            .blob(send.notification.body),
+            .text(NotificationState.enqueued.rawValue)
+        )
+    }
+
+    fileprivate func add(_ outcomes: OutcomeCounts, to id: NotificationID) throws(SQLiteError) {
+        for (platform, counts) in outcomes {
+            for (outcome, count) in counts {
+                try run(
+                    """
+                    INSERT INTO outcome (send, platform, name, count) VALUES (?1, ?2, ?3, ?4)
+                    ON CONFLICT (send, platform, name) DO UPDATE SET count = count + ?4
+                    """,
+                    .text(id.text),
+                    .text(platform.rawValue),
+                    .text(outcome.rawValue),
+                    .integer(count)
+                )
+            }
+        }
+    }
+
+    fileprivate func end(
+        _ id: NotificationID,
+        _ state: NotificationState,
+        now: Timestamp
+    ) throws(SQLiteError) {
+        try run(
+            "UPDATE send SET state = ?2, ended = ?3, live = 0, audience = NULL WHERE id = ?1",
+            .text(id.text),
+            .text(state.rawValue),
+            .integer(now.milliseconds)
+        )
+        try run("DELETE FROM finished_block WHERE send = ?1", .text(id.text))
     }
 }

@@ -51,7 +51,7 @@ enum OperatorCommands {
           --json                machine-readable output
         """
 
-    private static func client(_ options: OptionReader) throws -> HubClient {
+    static func client(_ options: OptionReader) throws -> HubClient {
         guard var text = options["connection"] ?? environment("TIDINGS_CONNECTION") else {
             throw ConfigurationError("--connection is missing: the connection string of the hub")
         }
@@ -71,157 +71,13 @@ enum OperatorCommands {
         )
     }
 
-    private static func attempt(
+    static func attempt(
         _ usage: String,
         _ arguments: [String],
         known: [String],
         _ body: (OptionReader) async throws -> ExitCode
     ) async -> ExitCode {
         await Operator.run(usage + "\n" + commonHelp, arguments, known: common + known, body)
-    }
-
-    // MARK: send
-
-    private static let sendUsage = """
-        usage: tidings send [--tag EXPRESSION]... (--template NAME=VALUE... | --native PLATFORM PAYLOAD) [options]
-
-          --tag EXPRESSION      whom to reach; repeated, one notification for each; none reaches everyone
-          --template NAME=VALUE a value for the templates; repeated for several
-          --native PLATFORM     apns, fcmv1, gcm or wns: the payload is the argument
-          --header NAME:VALUE   a platform header, for example apns-push-type:alert
-          --news                the breaking-news console: one template send for each of the six categories
-          --wait                wait for the outcomes and print them
-        """
-
-    static func send(_ arguments: [String]) async -> ExitCode {
-        await attempt(sendUsage, arguments, known: ["tag", "template", "native", "header", "news!", "wait!"])
-        { options in
-            let client = try client(options)
-            let headers = try (options.values["header"] ?? []).map { text in
-                let parts = text.split(separator: ":", maxSplits: 1)
-                guard parts.count == 2 else {
-                    throw ConfigurationError("--header '\(text)' is not of the form NAME:VALUE")
-                }
-                return RegistrationTemplate.Header(ASCII.trimmed(parts[0]), ASCII.trimmed(parts[1]))
-            }
-            var sends: [(tag: String, HubNotification)] = []
-            if options.has("news") {
-                for category in NewsCategory.allCases {
-                    let values = JSONValue.object([
-                        "messageParam": .string("Breaking \(category.rawValue) News!")
-                    ])
-                    sends.append(
-                        (
-                            category.rawValue,
-                            .template(values.text, headers: headers + [.init("apns-push-type", "alert")])
-                        )
-                    )
-                }
-            } else {
-                let notification = try notification(options, headers)
-                let tags = options.values["tag"] ?? [""]
-                sends = tags.map { ($0, notification) }
-            }
-            var isAllSent = true
-            for (tag, notification) in sends {
-                do {
-                    let id = try await client.send(notification, tags: tag)
-                    try await report(client, tag, id, options)
-                } catch let error as HubError {
-                    isAllSent = false
-                    Console.error(
-                        "tidings: \(tag.isEmpty ? "everyone" : tag): \(error.httpStatus) \(error.message)"
-                    )
-                }
-            }
-            return isAllSent ? .success : .failure
-        }
-    }
-
-    private static func notification(
-        _ options: OptionReader,
-        _ headers: [RegistrationTemplate.Header]
-    ) throws -> HubNotification {
-        if let name = options["native"] {
-            guard let platform = Platform(format: name) ?? Platform(appName: name),
-                let payload = options.rest.first
-            else {
-                throw ConfigurationError(
-                    "--native needs apns, fcmv1, gcm or wns, and a payload as the argument"
-                )
-            }
-            return .native(platform, payload, headers: headers)
-        }
-        guard let pairs = options.values["template"] else {
-            throw ConfigurationError("--template NAME=VALUE or --native PLATFORM is missing")
-        }
-        var object = JSONObject()
-        for pair in pairs {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else {
-                throw ConfigurationError("--template '\(pair)' is not of the form NAME=VALUE")
-            }
-            object[String(parts[0])] = .string(String(parts[1]))
-        }
-        return .template(JSONValue.object(object).text, headers: headers)
-    }
-
-    private static func report(
-        _ client: HubClient,
-        _ tag: String,
-        _ id: NotificationID?,
-        _ options: OptionReader
-    ) async throws {
-        var details: NotificationDetails?
-        if options.has("wait"), let id { details = try await finalDetails(client, id) }
-        if options.has("json") {
-            var object = JSONObject(["tag": .string(tag), "notification": .string(id?.text ?? "")])
-            if let details { object["details"] = json(details) }
-            Console.print(JSONValue.object(object).text)
-        } else {
-            let outcome = details.map { "  " + summary($0) } ?? ""
-            Console.print("sent to \(tag.isEmpty ? "everyone" : tag)  \(id?.text ?? "")\(outcome)")
-        }
-    }
-
-    private static func finalDetails(
-        _ client: HubClient,
-        _ id: NotificationID
-    ) async throws -> NotificationDetails {
-        let time = SystemTimeSource()
-        let deadline = time.now + .seconds(60)
-        while true {
-            let details = try await client.details(id)
-            if details.state.isFinal || time.now >= deadline { return details }
-            // The protocol has no way to be told: SDKs poll as well.
-            try await time.sleep(for: .milliseconds(100))
-        }
-    }
-
-    private static func summary(_ details: NotificationDetails) -> String {
-        let counts = details.outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap {
-            platform,
-            outcomes in
-            outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.map {
-                "\(platform.appName) \($0.key.rawValue) \($0.value)"
-            }
-        }
-        return ([details.state.rawValue] + counts).joined(separator: ", ")
-    }
-
-    private static func json(_ details: NotificationDetails) -> JSONValue {
-        var outcomes = JSONObject()
-        for (platform, counts) in details.outcomes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            var object = JSONObject()
-            for (outcome, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                object[outcome.rawValue] = .number(count)
-            }
-            outcomes[platform.appName] = .object(object)
-        }
-        return .object([
-            "state": .string(details.state.rawValue), "tags": .string(details.tags),
-            "outcomes": .object(outcomes),
-        ])
     }
 
     // MARK: outcomes, registrations

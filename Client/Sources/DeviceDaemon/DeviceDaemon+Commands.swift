@@ -24,12 +24,18 @@ extension DeviceDaemon {
     public func login(user: String, password: String, tags: [String] = []) async throws {
         guard configuration.backend != nil else { throw DaemonFailure("No app back end is configured.") }
         _ = try await currentHandle()
+        // In the queue as a whole: a registration beside it would else send the same once more.
+        try await inQueue { try await $0.logIn(user, password, tags) }
+        try await fetchAwaiting()
+    }
+
+    private func logIn(_ user: String, _ password: String, _ tags: [String]) async throws {
         let before = (state.login, state.loginTags)
         state.login = .init(user: user, password: password)
         state.loginTags = tags
         do {
             try save()
-            try await registerUser(force: true)
+            try await registerUserNow(force: true)
         } catch {
             (state.login, state.loginTags) = before
             // The back end may have taken half of it: who was logged in before is registered anew.
@@ -39,7 +45,6 @@ extension DeviceDaemon {
             if state.login != nil { scheduleRegistration(after: .zero) }
             throw error
         }
-        try await fetchAwaiting()
     }
 
     /// Deletes the registration at the back end and forgets the login, also when the back end cannot be asked.

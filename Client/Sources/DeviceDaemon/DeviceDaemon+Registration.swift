@@ -62,12 +62,13 @@ extension DeviceDaemon {
 
     /// Registers the device for the user that is logged in; one registration at a time.
     func registerUser(force: Bool) async throws {
-        try await inQueue { daemon in
-            guard let login = daemon.state.login, let handle = daemon.state.handle,
-                daemon.configuration.backend != nil
-            else { return }
-            try await daemon.registerUser(login, handle, force: force)
-        }
+        try await inQueue { try await $0.registerUserNow(force: force) }
+    }
+
+    /// To be called in the queue.
+    func registerUserNow(force: Bool) async throws {
+        guard let login = state.login, let handle = state.handle, configuration.backend != nil else { return }
+        try await registerUser(login, handle, force: force)
     }
 
     private func registerUser(_ login: DeviceState.Login, _ handle: String, force: Bool) async throws {

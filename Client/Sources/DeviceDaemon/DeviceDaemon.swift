@@ -192,7 +192,8 @@ public actor DeviceDaemon {
     }
 
     private func handleArrived(_ handle: String) async throws {
-        if state.handle != handle {
+        let isNew = state.handle != handle
+        if isNew {
             state.handle = handle
             try save()
             emit(
@@ -205,7 +206,8 @@ public actor DeviceDaemon {
         let waiters = handleWaiters
         handleWaiters = [:]
         for waiter in waiters.values { waiter.resume() }
-        scheduleRegistration(after: .zero)
+        // A known handle was taken up when the connection came.
+        if isNew { scheduleRegistration(after: .zero) }
     }
 
     /// The handle, waiting for it up to ``DaemonConfiguration/handleTimeout``.

@@ -14,6 +14,9 @@ public struct HubClient: Sendable {
     private let client: HTTPClient
     private let time: any TimeSource
     private static let tokenLife = Duration.seconds(20 * 60)
+    /// A test send is answered when the push services have answered, and each of them has 30 seconds for a token and as many
+    /// for the push.
+    private static let testTimeout = Duration.seconds(90)
 
     package init(_ connection: HubConnectionString, hub: String, client: HTTPClient, time: any TimeSource) {
         self.connection = connection
@@ -124,21 +127,37 @@ public struct HubClient: Sendable {
     ///
     /// - Returns: The id for ``details(_:)``; nil from a hub tier that tells none.
     public func send(_ notification: HubNotification, tags: String) async throws -> NotificationID? {
+        let answer = try await post(notification, tags, query: "")
+        let last = answer.fields["Location"]?.prefix { $0 != "?" }.split(separator: "/").last.map(String.init)
+        return last.flatMap { NotificationID($0) }
+    }
+
+    /// Sends to at most 10 of the matching registrations and waits until the push services have answered.
+    public func testSend(_ notification: HubNotification, tags: String) async throws -> NotificationOutcome {
+        try NotificationOutcomeXML.read(try await post(notification, tags, query: "&test", timeout: Self.testTimeout).body)
+    }
+
+    private func post(
+        _ notification: HubNotification,
+        _ tags: String,
+        query: String,
+        timeout: Duration? = nil
+    ) async throws -> HTTPAnswer {
         var fields: HTTPFields = [
             HubHeader.format: notification.format.text,
             "Content-Type": Self.contentType(notification),
         ]
         if !tags.isEmpty { fields[HubHeader.tags] = tags }
         for header in notification.headers { fields[header.name] = header.value }
-        let answer = try await send(
+        return try await send(
             "POST",
             .messages(hub: hub),
+            query: query,
             fields: fields,
             bytes: notification.body,
-            success: [200, 201]
+            success: [200, 201],
+            timeout: timeout
         )
-        let last = answer.fields["Location"]?.prefix { $0 != "?" }.split(separator: "/").last.map(String.init)
-        return last.flatMap { NotificationID($0) }
     }
 
     private static func contentType(_ notification: HubNotification) -> String {
@@ -187,7 +206,8 @@ public struct HubClient: Sendable {
         query: String = "",
         fields: HTTPFields = [:],
         bytes: [UInt8]? = nil,
-        success: Set<Int>
+        success: Set<Int>,
+        timeout: Duration? = nil
     ) async throws -> HTTPAnswer {
         let address = connection.endpoint.origin + route.path
         guard let url = HTTPURL("\(address)?api-version=\(hubAPIVersion)\(query)") else {
@@ -200,9 +220,10 @@ public struct HubClient: Sendable {
             key: connection.key,
             expires: time.now + Self.tokenLife
         )
+        var request = OutboundRequest(method, url, fields: fields, body: bytes)
+        if let timeout { request.timeout = timeout }
         let answer: HTTPAnswer
-        do { answer = try await client.send(OutboundRequest(method, url, fields: fields, body: bytes)) } catch
-        {
+        do { answer = try await client.send(request) } catch {
             throw HubError(.unavailable, "The hub at \(connection.endpoint.origin) gave no answer: \(error)")
         }
         guard success.contains(answer.status.code) else { throw Self.error(answer) }

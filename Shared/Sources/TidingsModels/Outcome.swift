@@ -91,3 +91,45 @@ public struct NotificationDetails: Equatable, Sendable {
     /// How many targets ended so, over all platforms.
     public func count(_ outcome: Outcome) -> Int { outcomes.values.reduce(0) { $0 + ($1[outcome] ?? 0) } }
 }
+
+/// How a test send ended for one registration.
+public struct RegistrationResult: Equatable, Sendable {
+    /// The push service.
+    public var applicationPlatform: Platform
+    /// The whole handle.
+    public var pnsHandle: String
+    /// The registration.
+    public var registrationID: RegistrationID
+    /// A sentence of the hub; ours ends with the push service's own reason.
+    public var outcome: String
+
+    /// The result of one registration.
+    public init(
+        applicationPlatform: Platform,
+        pnsHandle: String,
+        registrationID: RegistrationID,
+        outcome: String
+    ) {
+        self.applicationPlatform = applicationPlatform
+        self.pnsHandle = pnsHandle
+        self.registrationID = registrationID
+        self.outcome = outcome
+    }
+}
+
+/// The answer to a test send, which reaches at most 10 registrations.
+public struct NotificationOutcome: Equatable, Sendable {
+    /// How many the push services accepted.
+    public var success: Int
+    /// How many they did not.
+    public var failure: Int
+    /// One for each registration.
+    public var results: [RegistrationResult]
+
+    /// An answer; without arguments that of a send without targets.
+    public init(success: Int = 0, failure: Int = 0, results: [RegistrationResult] = []) {
+        self.success = success
+        self.failure = failure
+        self.results = results
+    }
+}
