@@ -134,7 +134,8 @@ public struct HubClient: Sendable {
 
     /// Sends to at most 10 of the matching registrations and waits until the push services have answered.
     public func testSend(_ notification: HubNotification, tags: String) async throws -> NotificationOutcome {
-        try NotificationOutcomeXML.read(try await post(notification, tags, query: "&test", timeout: Self.testTimeout).body)
+        let answer = try await post(notification, tags, query: "&test", timeout: Self.testTimeout)
+        return try NotificationOutcomeXML.read(answer.body)
     }
 
     private func post(
