@@ -265,7 +265,8 @@ let package = Package(
                 "JSONBytes",
                 "HTTPMessages", "HTTPServing", "OutboundHTTP", "EventLoops", "TidingsBackend",
                 "PushCredentials",
-                "ProcessLifecycle", "PushTelemetry", "tidings",
+                "ProcessLifecycle", "PushTelemetry", "GatewayConnection", "DeviceLink", "TLSTransport",
+                "tidings",
             ]
         ),
     ]

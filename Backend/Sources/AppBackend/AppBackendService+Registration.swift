@@ -18,9 +18,7 @@ extension AppBackendService {
             return try await registrationID(handle, user)
         }
         if body.contains(where: { $0 > 0x20 }) { return try await registerInstallation(body, user) }
-        let id = try await atHub { try await $0.newRegistrationID() }
-        try await store.own(OwnedRegistration(id: id.text, user: user.name))
-        return Self.quoted(id.text)
+        return Self.quoted(try await atHub { try await $0.newRegistrationID() }.text)
     }
 
     /// Exactly one pair of quotes and nothing after it: the tutorials' client cuts off the first and last character.
@@ -48,9 +46,8 @@ extension AppBackendService {
     ) async throws -> HTTPResponse {
         let ours = try await ownNativeRegistrations(handle)
         guard let kept = ours.first else {
-            let id = try await atHub { try await $0.newRegistrationID() }
-            try await store.own(OwnedRegistration(id: id.text, user: user.name, handle: Self.key(handle)))
-            return Self.quoted(id.text)
+            // It is the caller's with the PUT; until then knowing it is all there is to own.
+            return Self.quoted(try await atHub { try await $0.newRegistrationID() }.text)
         }
         for surplus in ours.dropFirst() { try await remove(surplus.id.text) }
         if try await store.owned(id: kept.id.text)?.user != user.name {

@@ -13,6 +13,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     /// Bytes queued for a slow device; the connection closes beyond.
     private static let queuedByteCountMax = 256 << 10
     private static let batchCount = 50
+    /// Messages without a place in the mailbox that wait until it is read; more are dropped.
+    private static let unstoredCountMax = 100
     private static let pingInterval = Duration.seconds(300)
     private static let pongDeadline = Duration.seconds(4)
 
@@ -23,6 +25,7 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private(set) var uaid: String?
     private var lastSequence: Int64 = 0
     private var unacknowledged = Set<String>()
+    private var unstored: [DeviceNotification] = []
     private var isReading = false
     private var hasNews = false
     private var isClosed = false
@@ -152,10 +155,26 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
             }
             if messages.count == room { connection.hasNews = true }
             connection.readMailbox()
+            connection.sendUnstored()
         }
     }
 
-    func send(_ notification: DeviceNotification) {
+    /// Sends a message that is not stored, behind the mail that came before it.
+    func deliver(_ notification: DeviceNotification) {
+        guard unstored.count < Self.unstoredCountMax else {
+            return gateway.counters.add("gateway_messages_dropped_total")
+        }
+        unstored.append(notification)
+        sendUnstored()
+    }
+
+    private func sendUnstored() {
+        guard !hasNews, !isReading else { return }
+        for notification in unstored { send(notification) }
+        unstored = []
+    }
+
+    private func send(_ notification: DeviceNotification) {
         send(.notification(notification))
         gateway.counters.add("gateway_notifications_sent_total")
     }
@@ -187,6 +206,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
 
     func closed() {
         isClosed = true
+        if !unstored.isEmpty { gateway.counters.add("gateway_messages_dropped_total", unstored.count) }
+        unstored = []
         timer?.cancel()
         timer = nil
         if let uaid { gateway.router.disconnected(uaid, self) }

@@ -30,7 +30,7 @@ final class DeviceRouter: Sendable {
     /// Hands over a message that is not stored; false when the device is not connected.
     func deliverNow(_ uaid: String, _ notification: DeviceNotification) -> Bool {
         guard let connection = connections.withLock({ $0[uaid] }) else { return false }
-        connection.loop.execute { connection.send(notification) }
+        connection.loop.execute { connection.deliver(notification) }
         return true
     }
 

@@ -23,7 +23,7 @@ public enum DeviceCommand {
             --installation           register by installation id instead of by handle
             --background             local notifications instead of alerts
             --delay SECONDS          before a local notification (default 0)
-            --exec COMMAND           run for each event, its JSON on standard input
+            --exec COMMAND           run for each event, its JSON on standard input, for at most 60 seconds
           login USER [--tag TAG]   register this device for a user; the password is asked for or read from standard input
           logout                   delete the registration and forget the login
           subscribe [CATEGORY...]  follow these news categories; none lists them, --none removes the registration
@@ -121,11 +121,15 @@ public enum DeviceCommand {
         let daemon = try DeviceDaemon(configuration, time: SystemTimeSource(), log: Log("device"))
         let events = await daemon.events()
         // Ends when the daemon stops and closes the stream; waited for below.
+        let command = configuration.execCommand.map { EventCommand($0) }
         let printer = Task {
             for await event in events {
                 Console.print(event.line)
-                if let command = configuration.execCommand { await EventCommand.run(command, event) }
+                if command?.submit(event) == false {
+                    Console.error("tidings-device: --exec is too slow: skipped for \(event.line)")
+                }
             }
+            await command?.finish()
         }
         let commands = ControlCommands(daemon: daemon)
         let control = try ControlServer(folder: state) { await commands.run($0, $1) }

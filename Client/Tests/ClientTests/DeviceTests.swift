@@ -130,3 +130,43 @@ struct DeviceStateTests {
         #expect(policy.delay(afterFailures: 1000, jitter: 0) == .seconds(30))
     }
 }
+
+@Suite("A command for each event")
+struct EventCommandTests {
+    private func event(_ text: String) -> DeviceEvent { DeviceEvent("notification", ["text": .string(text)]) }
+
+    private func lines(_ path: String) throws -> [String] {
+        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    @Test("each event comes to standard input, in order; quotes in the command are the shell's")
+    func inOrder() async throws {
+        let path = NSTemporaryDirectory() + "tidings-exec-\(UUID().uuidString)"
+        defer { unlink(path) }
+        let command = EventCommand("cat >> '\(path)'; echo 'it'\"'s\" done >> \(path)")
+        let events = (1...3).map { event("number \($0)") }
+        for event in events { #expect(command.submit(event)) }
+        await command.finish()
+        #expect(try lines(path) == events.flatMap { [$0.line, "it's done"] })
+    }
+
+    @Test("a command that hangs is ended and holds nothing up for good; its end is not awaited for ever")
+    func hanging() async throws {
+        let path = NSTemporaryDirectory() + "tidings-exec-\(UUID().uuidString)"
+        defer { unlink(path) }
+        let command = EventCommand(
+            "read line; echo \"$line\" >> \(path); case $line in *hang*) sleep 1000;; esac",
+            timeLimit: 1
+        )
+        let events = [event("hang"), event("go on")]
+        for event in events { #expect(command.submit(event)) }
+        await command.finish(within: .seconds(60))
+        #expect(try lines(path) == events.map(\.line))
+
+        let stuck = EventCommand("sleep 1000", timeLimit: 5)
+        // One runs, the others wait.
+        let taken = (0...EventCommand.waitingCountMax + 1).filter { stuck.submit(event("\($0)")) }
+        #expect((EventCommand.waitingCountMax...EventCommand.waitingCountMax + 1).contains(taken.count))
+        await stuck.finish(within: .zero)
+    }
+}

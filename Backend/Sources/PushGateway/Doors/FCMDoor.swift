@@ -250,18 +250,14 @@ struct FCMDoor: Sendable {
         let lifetime: Duration
         let validateOnly: Bool
 
-        private static let known: Set<String> = [
-            "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmoptions",
-            "token", "topic", "condition", "fid",
-        ]
         private static let lifetimeMax = 2_419_200
 
         init(_ json: JSONValue) throws(Refusal) {
             guard case .object(let message)? = json["message"] else {
                 throw Refusal.argument("message", "The message is missing.")
             }
-            for member in message.members where !Self.known.contains(Self.snake(member.name)) {
-                throw Refusal.argument("message.\(member.name)", "Cannot find field: \(member.name)")
+            if let unknown = FCMFields.unknown(in: message) {
+                throw Refusal.argument(unknown.path, "Cannot find field: \(unknown.name)")
             }
             validateOnly = (json["validate_only"] ?? json["validateOnly"])?.boolValue ?? false
             let targets = ["token", "topic", "condition", "fid"].filter { message[$0] != nil }
@@ -297,8 +293,6 @@ struct FCMDoor: Sendable {
             collapseKey = (android["collapse_key"] ?? android["collapseKey"])?.stringValue
             lifetime = try Self.lifetime(android["ttl"])
         }
-
-        private static func snake(_ name: String) -> String { name == "fcmOptions" ? "fcm_options" : name }
 
         private static func check(_ data: JSONValue?) throws(Refusal) {
             guard let data else { return }
