@@ -48,7 +48,8 @@ enum Programs {
     ) throws -> Output {
         var program = folder.appendingPathComponent(name).path
         if access(program, X_OK) != 0 {
-            program = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            program =
+                URL(fileURLWithPath: #filePath).deletingLastPathComponent()
                 .appendingPathComponent("../../.build/debug/\(name)").path
         }
         let scratch = try Files.makeScratchFolder("tidings-program")

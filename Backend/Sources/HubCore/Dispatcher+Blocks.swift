@@ -20,43 +20,107 @@ extension Dispatcher {
         var targets: [StoredRegistration]
     }
 
-    /// Looks a block's registrations up and renders for them.
-    ///
-    /// - Returns: What is to be sent, and the outcomes of the numbers that get nothing.
-    nonisolated func plan(
+    /// Resolves the audience and sends its blocks, a few at a time.
+    nonisolated func dispatch(_ send: PendingSend) async throws -> SendProgress {
+        let expression = try send.expression
+        let audience: any Audience
+        if let stored = send.audience,
+            let restored = index.audience(serialized: stored.serialized, change: stored.change)
+        {
+            audience = restored
+        } else {
+            audience = index.resolve(send.indexKind, expression)
+            try await queue.begin(send.id, audience, now: time.now)
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var block = 0
+            var after: UInt32?
+            var inFlight = 0
+            while true {
+                try Task.checkCancellation()
+                let numbers = audience.numbers(after: after, countMax: Self.blockCount)
+                guard let last = numbers.last else { break }
+                after = last
+                if !send.finishedBlocks.contains(block) {
+                    if inFlight == Self.blocksInFlightMax {
+                        try await group.next()
+                        inFlight -= 1
+                    }
+                    let index = block
+                    group.addTask { try await self.run(send, expression, audience, block: index, numbers) }
+                    inFlight += 1
+                }
+                block += 1
+            }
+            try await group.waitForAll()
+        }
+        return try await queue.finishBlocks(send.id, now: time.now)
+    }
+
+    /// Sends one block and stores what came of it.
+    private nonisolated func run(
         _ send: PendingSend,
         _ expression: TagExpression?,
         _ audience: any Audience,
+        block: Int,
         _ numbers: [UInt32]
-    ) async throws -> (units: [RenderUnit], skipped: OutcomeCounts) {
+    ) async throws {
+        let plan = try await plan(send, expression, audience, numbers)
+        var result = try await attempt(send, plan.units, [:])
+        result.add(AttemptResult(outcomes: plan.skipped))
+        if !plan.missing.isEmpty {
+            // What is gone has no platform any more: it counts under the format's, or the first one.
+            let platform: Platform =
+                if case .native(let platform) = send.notification.format { platform } else { .apns }
+            result.add(.skipped, platform, count: plan.missing.count)
+        }
+        try await queue.finish(send.id, block: block, result)
+    }
+
+    /// What is to be sent to some registrations.
+    struct Plan {
+        var units: [RenderUnit]
+        /// Registrations that get nothing, although they are there.
+        var skipped: OutcomeCounts
+        /// Numbers without a registration.
+        var missing: [UInt32]
+    }
+
+    /// Looks registrations up and renders for them.
+    ///
+    /// - Parameter audience: To skip repeats of a handle; nil when that was done before.
+    nonisolated func plan(
+        _ send: PendingSend,
+        _ expression: TagExpression?,
+        _ audience: (any Audience)?,
+        _ numbers: [UInt32]
+    ) async throws -> Plan {
         var renderer = try DispatchRenderer(
             send.notification,
             expression: expression,
             hasLegacyGoogle: senders[.gcm] != nil
         )
         let records = try await store.stored(numbers)
-        var skipped = OutcomeCounts()
-        // A registration that is gone has no platform any more: it counts under the format's, or the first one.
-        let gonePlatform: Platform =
-            if case .native(let platform) = send.notification.format { platform } else { .apns }
+        var plan = Plan(units: [], skipped: [:], missing: [])
         if records.count < numbers.count {
-            skipped[gonePlatform, default: [:]][.skipped, default: 0] += numbers.count - records.count
+            let found = Set(records.map(\.number))
+            plan.missing = numbers.filter { !found.contains($0) }
         }
         var targets: [DispatchRenderer.UnitKey: [StoredRegistration]] = [:]
         for record in records {
             let platform = record.registration.content.handle.platform
             guard renderer.addresses(record.registration) else {
-                skipped[platform, default: [:]][.skipped, default: 0] += 1
+                plan.skipped[platform, default: [:]][.skipped, default: 0] += 1
                 continue
             }
             let key = renderer.key(record.registration)
-            if record.hasLowerSibling, try await isRepeat(record, key, audience, &renderer) {
-                skipped[platform, default: [:]][.skipped, default: 0] += 1
+            if record.hasLowerSibling, let audience, try await isRepeat(record, key, audience, &renderer) {
+                plan.skipped[platform, default: [:]][.skipped, default: 0] += 1
                 continue
             }
             targets[key, default: []].append(record)
         }
-        let units = targets.compactMap { key, targets in
+        plan.units = targets.compactMap { key, targets in
             targets.first.map {
                 RenderUnit(
                     platform: key.platform,
@@ -65,40 +129,7 @@ extension Dispatcher {
                 )
             }
         }
-        return (units, skipped)
-    }
-
-    /// Sends one block and stores its outcomes; true when targets were given up for lack of time.
-    nonisolated func run(
-        _ send: PendingSend,
-        _ expression: TagExpression?,
-        _ audience: any Audience,
-        block: Int,
-        _ numbers: [UInt32]
-    ) async throws -> Bool {
-        var (units, outcomes) = try await plan(send, expression, audience, numbers)
-        // Side by side: a platform in trouble holds up no other.
-        try await withThrowingTaskGroup(of: (Platform, [Outcome: Int]).self) { group in
-            for unit in units {
-                switch unit.payload {
-                case .failure(let refusal):
-                    outcomes[unit.platform, default: [:]][refusal.outcome, default: 0] += unit.targets.count
-                    fail(send, unit.targets[0], refusal.outcome, refusal.reason)
-                case .success(let payload):
-                    group.addTask {
-                        (unit.platform, try await self.deliver(send, payload, unit.targets))
-                    }
-                }
-            }
-            for try await (platform, counts) in group {
-                for (outcome, count) in counts {
-                    outcomes[platform, default: [:]][outcome, default: 0] += count
-                }
-            }
-        }
-        let isAbandoned = outcomes.values.contains { $0[.abandoned] != nil }
-        try await queue.finish(send.id, block: block, outcomes)
-        return isAbandoned
+        return plan
     }
 
     /// True when a registration of the same handle with a lower number gets the same payload from this send.

@@ -1,74 +1,102 @@
 import TidingsModels
 
 extension Dispatcher {
-    /// A target that waits for its next try.
-    private struct Waiting {
-        var target: StoredRegistration
-        var attemptCount = 0
-        var due: Timestamp
+    /// Tries every target once.
+    ///
+    /// - Parameter attemptCounts: How often a target, by its number, was tried before.
+    nonisolated func attempt(
+        _ send: PendingSend,
+        _ units: [RenderUnit],
+        _ attemptCounts: [UInt32: Int]
+    ) async throws -> AttemptResult {
+        // Side by side: a platform in trouble holds up no other.
+        try await withThrowingTaskGroup(of: AttemptResult.self) { group in
+            for unit in units {
+                group.addTask { try await self.deliver(send, unit, attemptCounts) }
+            }
+            return try await group.reduce(into: AttemptResult()) { $0.add($1) }
+        }
     }
 
-    /// Tries every target until it has an outcome. Each waits as long as its own answer asks, not as long as the slowest.
-    nonisolated func deliver(
+    private nonisolated func deliver(
         _ send: PendingSend,
-        _ payload: PlatformPayload,
-        _ targets: [StoredRegistration]
-    ) async throws -> [Outcome: Int] {
-        var outcomes: [Outcome: Int] = [:]
+        _ unit: RenderUnit,
+        _ attemptCounts: [UInt32: Int]
+    ) async throws -> AttemptResult {
+        var result = AttemptResult()
         let end = send.enqueued + Self.timeBudget
-        var left = targets.map { Waiting(target: $0, due: send.enqueued) }
-        while !left.isEmpty {
-            let now = time.now
-            guard now < end else {
-                outcomes[.abandoned, default: 0] += left.count
-                return outcomes
-            }
-            guard let sender = senders[payload.platform] else {
-                outcomes[.invalidCredentials, default: 0] += left.count
-                fail(
-                    send,
-                    left[0].target,
-                    .invalidCredentials,
-                    Self.noCredentials(payload.platform)
+        func all(_ outcome: Outcome, _ reason: String) -> AttemptResult {
+            fail(send, unit.targets[0], outcome, reason)
+            result.add(outcome, unit.platform, count: unit.targets.count)
+            return result
+        }
+        let payload: PlatformPayload
+        switch unit.payload {
+        case .failure(let refusal): return all(refusal.outcome, refusal.reason)
+        case .success(let rendered): payload = rendered
+        }
+        guard time.now < end else { return all(.abandoned, "the time budget of the send is over") }
+        guard let sender = senders[payload.platform] else {
+            return all(.invalidCredentials, Self.noCredentials(payload.platform))
+        }
+        let answers = await sender.send(payload, to: unit.targets.map { pushTarget(send, $0) })
+        var dead: [(StoredRegistration, Timestamp?)] = []
+        for (target, answer) in zip(unit.targets, answers) {
+            switch answer {
+            case .accepted: result.add(.success, unit.platform)
+            case .dead(let outcome, let reason, let asOf):
+                result.add(outcome, unit.platform)
+                fail(send, target, outcome, reason)
+                dead.append((target, asOf))
+            case .refused(let outcome, let reason):
+                result.add(outcome, unit.platform)
+                fail(send, target, outcome, reason)
+            case .retry(let outcome, let reason, let after):
+                let count = (attemptCounts[target.number] ?? 0) + 1
+                var random = random
+                let jitter = Double.random(in: 0..<1, using: &random)
+                let due = time.now + retry.delay(afterAttempt: count - 1, asked: after, jitter: jitter)
+                guard count < retry.attemptCountMax, due < end else {
+                    result.add(outcome, unit.platform)
+                    fail(send, target, outcome, reason)
+                    continue
+                }
+                result.retries.append(
+                    RetryTarget(
+                        number: target.number,
+                        platform: unit.platform,
+                        attemptCount: count,
+                        due: due
+                    )
                 )
-                return outcomes
             }
-            let ready = left.filter { $0.due <= now }
-            left = left.filter { $0.due > now }
-            if ready.isEmpty {
-                try await time.sleep(until: min(end, left.map(\.due).min() ?? end))
-                continue
-            }
-            let answers = await sender.send(payload, to: ready.map { pushTarget(send, $0.target) })
-            var dead: [(StoredRegistration, Timestamp?)] = []
-            for (var item, answer) in zip(ready, answers) {
-                switch answer {
-                case .accepted: outcomes[.success, default: 0] += 1
-                case .dead(let outcome, let reason, let asOf):
-                    outcomes[outcome, default: 0] += 1
-                    fail(send, item.target, outcome, reason)
-                    dead.append((item.target, asOf))
-                case .refused(let outcome, let reason):
-                    outcomes[outcome, default: 0] += 1
-                    fail(send, item.target, outcome, reason)
-                case .retry(let outcome, let reason, let after):
-                    item.attemptCount += 1
-                    var random = random
-                    let jitter = Double.random(in: 0..<1, using: &random)
-                    item.due =
-                        time.now
-                        + retry.delay(afterAttempt: item.attemptCount - 1, asked: after, jitter: jitter)
-                    guard item.attemptCount < retry.attemptCountMax, item.due < end else {
-                        outcomes[outcome, default: 0] += 1
-                        fail(send, item.target, outcome, reason)
-                        continue
-                    }
-                    left.append(item)
+        }
+        try await remove(dead, of: unit.targets.count, send)
+        return result
+    }
+
+    /// Tries again what is due, page by page.
+    nonisolated func retry(_ send: PendingSend) async throws -> SendProgress {
+        let expression = try send.expression
+        while true {
+            try Task.checkCancellation()
+            let due = try await queue.retries(send.id, dueBy: time.now, countMax: Self.blockCount)
+            let numbers = due.map(\.number)
+            var result = AttemptResult()
+            if !due.isEmpty {
+                let plan = try await plan(send, expression, nil, numbers)
+                let counts = Dictionary(due.map { ($0.number, $0.attemptCount) }) { first, _ in first }
+                result = try await attempt(send, plan.units, counts)
+                result.add(AttemptResult(outcomes: plan.skipped))
+                let missing = Set(plan.missing)
+                for target in due where missing.contains(target.number) {
+                    result.add(.skipped, target.platform)
                 }
             }
-            try await remove(dead, of: ready.count, send)
+            let progress = try await queue.settle(send.id, numbers, result, now: time.now)
+            // More of them may be due; with none left, a retry without waiting gets its turn behind other sends.
+            if due.count < Self.blockCount { return progress }
         }
-        return outcomes
     }
 
     static func noCredentials(_ platform: Platform) -> String {

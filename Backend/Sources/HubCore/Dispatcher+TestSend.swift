@@ -27,14 +27,14 @@ extension Dispatcher {
         }
         let answers = try await withThrowingTaskGroup(of: [(StoredRegistration, TargetAnswer)].self) {
             group in
-            for unit in units { group.addTask { try await self.attempt(send, unit) } }
+            for unit in units { group.addTask { try await self.tryOnce(send, unit) } }
             return try await group.reduce(into: []) { $0 += $1 }
         }
         return try await record(send, answers.sorted { $0.0.number < $1.0.number })
     }
 
     /// One try of each target.
-    private nonisolated func attempt(
+    private nonisolated func tryOnce(
         _ send: PendingSend,
         _ unit: RenderUnit
     ) async throws -> [(StoredRegistration, TargetAnswer)] {

@@ -44,12 +44,12 @@ package protocol DispatchObserver: Sendable {
 
 /// Carries accepted sends to the platforms, block by block.
 ///
-/// Every target of a send ends in exactly one outcome. A block's outcomes and its finished mark are stored together,
-/// so that after a crash the unfinished blocks, and only they, are sent again.
+/// Every target of a send ends in exactly one outcome. A block's outcomes, its retries and its finished mark are stored
+/// together, so that after a crash the unfinished blocks, and only they, are sent again, and nobody's next try is forgotten.
 package actor Dispatcher {
     package static let blockCount = 1024
     /// Blocks of one send under way at a time.
-    private static let blocksInFlightMax = 4
+    static let blocksInFlightMax = 4
     /// Sends under way at a time; others wait in the queue, on disk.
     private static let sendsInFlightMax = 32
     /// After so long the rest of a send is given up, as in the original.
@@ -64,11 +64,15 @@ package actor Dispatcher {
     let retry: RetryPolicy
     let random: InjectedRandom
     let observer: any DispatchObserver
-    private var waiting: [PendingSend] = []
+    private var waiting: [NotificationID] = []
     private var nextWaiting = 0
     private var running: [NotificationID: Task<Void, Never>] = [:]
+    /// Sends whose targets wait for another try. They hold no place among those under way.
+    private var resting: [NotificationID: Task<Void, Never>] = [:]
+    /// How often the store failed a send in a row.
+    private var failureCounts: [NotificationID: Int] = [:]
     private var isStopping = false
-    /// Sends that wait or run.
+    /// Sends that wait, run or rest.
     private var known: Set<NotificationID> = []
 
     package init(
@@ -95,103 +99,80 @@ package actor Dispatcher {
 
     /// Takes up what an earlier run of the process left.
     package func resume() async throws {
-        for send in try await queue.unfinished() where running[send.id] == nil { submit(send) }
+        for id in try await queue.unfinished() { submit(id) }
     }
 
-    /// A send that is under way already is left alone.
-    package func submit(_ send: PendingSend) {
-        guard running[send.id] == nil, known.insert(send.id).inserted else { return }
-        waiting.append(send)
+    /// Takes up a send that is in the queue. One that is under way already is left alone.
+    package func submit(_ id: NotificationID) {
+        guard !isStopping, known.insert(id).inserted else { return }
+        waiting.append(id)
         startWaiting()
     }
 
     /// Stops after the blocks under way; the rest stays in the queue on disk.
     package func stop() async {
         isStopping = true
+        for task in resting.values { task.cancel() }
         for task in running.values { task.cancel() }
         for task in running.values { await task.value }
     }
 
     private func startWaiting() {
         while !isStopping, running.count < Self.sendsInFlightMax, nextWaiting < waiting.count {
-            let send = waiting[nextWaiting]
+            let id = waiting[nextWaiting]
             nextWaiting += 1
             // `stop` waits for it.
-            running[send.id] = Task { await self.run(send) }
+            running[id] = Task { await self.run(id) }
         }
-        if nextWaiting == waiting.count {
-            waiting = []
+        if nextWaiting == waiting.count || nextWaiting > 1024 && nextWaiting * 2 > waiting.count {
+            waiting.removeFirst(nextWaiting)
             nextWaiting = 0
         }
     }
 
-    private func run(_ send: PendingSend) async {
-        var send = send
-        var failureCount = 0
-        while true {
-            do {
-                try await dispatch(send)
-                break
-            } catch is CancellationError {
-                // Stopped: the next start takes it up.
-                break
-            } catch {
-                observer.dispatchFailed(hub: hub, send.id, reason: String(describing: error))
-                // The store is in trouble: wait, then go on with what it has. Nothing is lost meanwhile.
-                failureCount += 1
-                let delay = retry.delay(afterAttempt: failureCount, asked: nil, jitter: 0.5)
-                guard (try? await time.sleep(for: delay)) != nil else { break }
-                if let stored = try? await queue.unfinished().first(where: { $0.id == send.id }) {
-                    send = stored
-                }
-            }
+    private func run(_ id: NotificationID) async {
+        var next: Timestamp?
+        do {
+            next = try await advance(id)
+            failureCounts[id] = nil
+        } catch is CancellationError {
+            // Stopped: the next start takes it up.
+        } catch {
+            observer.dispatchFailed(hub: hub, id, reason: String(describing: error))
+            // The store is in trouble: wait, then go on with what it has. Nothing is lost meanwhile.
+            failureCounts[id, default: 0] += 1
+            next = time.now + retry.delay(afterAttempt: failureCounts[id] ?? 0, asked: nil, jitter: 0.5)
         }
-        running[send.id] = nil
-        known.remove(send.id)
+        running[id] = nil
+        if let next { rest(id, until: next) } else { known.remove(id) }
         startWaiting()
     }
 
-    private nonisolated func dispatch(_ send: PendingSend) async throws {
-        let expression = try send.expression
-        let audience: any Audience
-        if let stored = send.audience,
-            let restored = index.audience(serialized: stored.serialized, change: stored.change)
-        {
-            audience = restored
-        } else {
-            audience = index.resolve(send.indexKind, expression)
-            try await queue.begin(send.id, audience, now: time.now)
+    private func rest(_ id: NotificationID, until moment: Timestamp) {
+        guard !isStopping else { return }
+        // Ends by itself or with `stop`, and holds nothing but the id.
+        resting[id] = Task {
+            guard (try? await time.sleep(until: moment)) != nil else { return }
+            self.wake(id)
         }
-        guard audience.count > 0 else {
-            try await queue.end(send.id, .noTargetFound, now: time.now)
-            return observer.sendEnded(hub: hub, send.id, state: .noTargetFound, targets: 0)
+    }
+
+    private func wake(_ id: NotificationID) {
+        guard resting.removeValue(forKey: id) != nil else { return }
+        waiting.append(id)
+        startWaiting()
+    }
+
+    /// Brings a send as far as it goes now.
+    ///
+    /// - Returns: When to go on; nil when it is over.
+    private nonisolated func advance(_ id: NotificationID) async throws -> Timestamp? {
+        guard let send = try await queue.pending(id) else { return nil }
+        switch send.isDispatched ? try await retry(send) : try await dispatch(send) {
+        case .waits(let until): return until
+        case .ended(let state, let targetCount):
+            observer.sendEnded(hub: hub, id, state: state, targets: targetCount)
+            return nil
         }
-        let isAbandoned = try await withThrowingTaskGroup(of: Bool.self) { group in
-            var block = 0
-            var after: UInt32?
-            var inFlight = 0
-            var isAbandoned = false
-            while true {
-                try Task.checkCancellation()
-                let numbers = audience.numbers(after: after, countMax: Self.blockCount)
-                guard let last = numbers.last else { break }
-                after = last
-                if !send.finishedBlocks.contains(block) {
-                    if inFlight == Self.blocksInFlightMax {
-                        isAbandoned = try await group.next() == true || isAbandoned
-                        inFlight -= 1
-                    }
-                    let index = block
-                    group.addTask { try await self.run(send, expression, audience, block: index, numbers) }
-                    inFlight += 1
-                }
-                block += 1
-            }
-            for try await result in group where result { isAbandoned = true }
-            return isAbandoned
-        }
-        let state = isAbandoned ? NotificationState.abandoned : .completed
-        try await queue.end(send.id, state, now: time.now)
-        observer.sendEnded(hub: hub, send.id, state: state, targets: audience.count)
     }
 }

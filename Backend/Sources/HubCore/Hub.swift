@@ -119,7 +119,7 @@ package final class Hub: Sendable {
     package func send(_ notification: HubNotification, tags: String) async throws -> NotificationID {
         let send = try checked(notification, tags)
         try await queue.enqueue(send)
-        await dispatcher.submit(send)
+        await dispatcher.submit(send.id)
         return send.id
     }
 

@@ -119,6 +119,8 @@ package struct PendingSend: Sendable {
     package var audience: (serialized: [UInt8], change: Int64)?
     /// Blocks whose outcomes are stored.
     package var finishedBlocks: Set<Int>
+    /// True when no block is left, and only targets that wait for another try may be.
+    package var isDispatched = false
 
     package init(
         id: NotificationID,
@@ -139,15 +141,73 @@ package struct PendingSend: Sendable {
 
 package typealias OutcomeCounts = [Platform: [Outcome: Int]]
 
+/// A target that waits for its next try.
+package struct RetryTarget: Sendable, Equatable {
+    package var number: UInt32
+    package var platform: Platform
+    /// Tries so far.
+    package var attemptCount: Int
+    package var due: Timestamp
+
+    package init(number: UInt32, platform: Platform, attemptCount: Int, due: Timestamp) {
+        self.number = number
+        self.platform = platform
+        self.attemptCount = attemptCount
+        self.due = due
+    }
+}
+
+/// What a try of some targets came to: each is in the outcomes or among the retries.
+package struct AttemptResult: Sendable {
+    package var outcomes: OutcomeCounts
+    package var retries: [RetryTarget]
+
+    package init(outcomes: OutcomeCounts = [:], retries: [RetryTarget] = []) {
+        self.outcomes = outcomes
+        self.retries = retries
+    }
+
+    mutating func add(_ outcome: Outcome, _ platform: Platform, count: Int = 1) {
+        outcomes[platform, default: [:]][outcome, default: 0] += count
+    }
+
+    mutating func add(_ other: AttemptResult) {
+        for (platform, counts) in other.outcomes {
+            for (outcome, count) in counts { add(outcome, platform, count: count) }
+        }
+        retries += other.retries
+    }
+}
+
+/// How far a send is once its blocks are done.
+package enum SendProgress: Sendable, Equatable {
+    case ended(NotificationState, targetCount: Int)
+    /// Targets wait; the first is due then.
+    case waits(until: Timestamp)
+}
+
 /// Where accepted sends survive until every target has its outcome, and their outcomes afterwards.
 package protocol SendQueue: Sendable {
     /// On disk when it returns.
     func enqueue(_ send: PendingSend) async throws
-    func unfinished() async throws -> [PendingSend]
+    /// The sends that are not over, oldest first.
+    func unfinished() async throws -> [NotificationID]
+    /// A send with what is left of it; nil once it is over.
+    func pending(_ id: NotificationID) async throws -> PendingSend?
     func begin(_ id: NotificationID, _ audience: any Audience, now: Timestamp) async throws
-    /// Stores a block's outcomes and its finished mark together.
-    func finish(_ id: NotificationID, block: Int, _ outcomes: OutcomeCounts) async throws
-    func end(_ id: NotificationID, _ state: NotificationState, now: Timestamp) async throws
+    /// Stores a block's outcomes, its retries and its finished mark together.
+    func finish(_ id: NotificationID, block: Int, _ result: AttemptResult) async throws
+    /// Notes that every block is finished, and ends the send when no target waits.
+    func finishBlocks(_ id: NotificationID, now: Timestamp) async throws -> SendProgress
+    /// Targets that are due, the longest due first.
+    func retries(_ id: NotificationID, dueBy: Timestamp, countMax: Int) async throws -> [RetryTarget]
+    /// Stores what another try of these targets came to, and ends the send when none waits any more.
+    func settle(
+        _ id: NotificationID,
+        _ numbers: [UInt32],
+        _ result: AttemptResult,
+        now: Timestamp
+    ) async throws -> SendProgress
     func details(_ id: NotificationID) async throws -> NotificationDetails?
     /// Stores a send that was never queued and is over, with its outcomes.
     func record(

@@ -4,7 +4,8 @@ extension Database.Schema {
     /// One database per hub, so that each hub has its own writer, index and number space.
     ///
     /// `registration.handle_key` is a stable hash of platform and handle; equal keys are compared by the record.
-    /// `send.live` is 1 until every target has its outcome; the partial index finds those at start.
+    /// `send.live` is 1 until every block is finished, 2 while targets wait for another try, then 0; the partial index finds
+    /// what is left at start.
     static let hub = Database.Schema([
         """
         CREATE TABLE registration (
@@ -27,6 +28,14 @@ extension Database.Schema {
         CREATE TABLE outcome (
             send TEXT NOT NULL REFERENCES send (id) ON DELETE CASCADE, platform TEXT NOT NULL, name TEXT NOT NULL,
             count INTEGER NOT NULL, PRIMARY KEY (send, platform, name)) WITHOUT ROWID
+        """,
         """
+        CREATE TABLE retry (
+            send TEXT NOT NULL REFERENCES send (id) ON DELETE CASCADE, number INTEGER NOT NULL, platform TEXT NOT NULL,
+            attempts INTEGER NOT NULL, due INTEGER NOT NULL, PRIMARY KEY (send, number)) WITHOUT ROWID;
+        CREATE INDEX retry_due ON retry (send, due);
+        DROP INDEX send_live;
+        CREATE INDEX send_live ON send (enqueued) WHERE live > 0
+        """,
     ])
 }

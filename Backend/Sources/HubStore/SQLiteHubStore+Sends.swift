@@ -7,31 +7,37 @@ extension SQLiteHubStore: SendQueue {
         try await database.write { try $0.insert(send) }
     }
 
-    package func unfinished() async throws -> [PendingSend] {
+    package func unfinished() async throws -> [NotificationID] {
         try await database.read { connection in
-            let sends = try connection.rows(
-                "SELECT id, enqueued, format, tags, headers, body, change, audience FROM send WHERE live = 1 ORDER BY enqueued"
-            ) { (row) throws(SQLiteError) in
-                PendingSend(
-                    id: NotificationID(unchecked: row.text(0)),
-                    notification: try Self.notification(row, format: 2, headers: 4, body: 5),
-                    tags: row.text(3),
-                    enqueued: Timestamp(milliseconds: row.integer(1)),
-                    audience: row.isNull(7) ? nil : (serialized: row.blob(7), change: row.integer(6))
-                )
+            try connection.rows("SELECT id FROM send WHERE live > 0 ORDER BY enqueued") {
+                (row) throws(SQLiteError) in NotificationID(unchecked: row.text(0))
             }
-            return try sends.map { send in
-                var send = send
-                send.finishedBlocks = Set(
-                    try connection.rows(
-                        "SELECT block FROM finished_block WHERE send = ?1",
-                        .text(send.id.text)
-                    ) {
-                        (row) throws(SQLiteError) in Int(row.integer(0))
-                    }
+        }
+    }
+
+    package func pending(_ id: NotificationID) async throws -> PendingSend? {
+        try await database.read { connection in
+            let found = try connection.row(
+                "SELECT enqueued, format, tags, headers, body, change, audience, live FROM send WHERE id = ?1 AND live > 0",
+                .text(id.text)
+            ) { (row) throws(SQLiteError) in
+                var send = PendingSend(
+                    id: id,
+                    notification: try Self.notification(row, format: 1, headers: 3, body: 4),
+                    tags: row.text(2),
+                    enqueued: Timestamp(milliseconds: row.integer(0)),
+                    audience: row.isNull(6) ? nil : (serialized: row.blob(6), change: row.integer(5))
                 )
+                send.isDispatched = row.integer(7) == 2
                 return send
             }
+            guard var send = found else { return nil }
+            send.finishedBlocks = Set(
+                try connection.rows("SELECT block FROM finished_block WHERE send = ?1", .text(id.text)) {
+                    (row) throws(SQLiteError) in Int(row.integer(0))
+                }
+            )
+            return send
         }
     }
 
@@ -66,19 +72,72 @@ extension SQLiteHubStore: SendQueue {
         }
     }
 
-    package func finish(_ id: NotificationID, block: Int, _ outcomes: OutcomeCounts) async throws {
+    package func finish(_ id: NotificationID, block: Int, _ result: AttemptResult) async throws {
         try await database.write { connection in
             try connection.run(
                 "INSERT INTO finished_block (send, block) VALUES (?1, ?2)",
                 .text(id.text),
                 .integer(block)
             )
-            try connection.add(outcomes, to: id)
+            try connection.add(result, to: id)
         }
     }
 
-    package func end(_ id: NotificationID, _ state: NotificationState, now: Timestamp) async throws {
-        try await database.write { try $0.end(id, state, now: now) }
+    package func finishBlocks(_ id: NotificationID, now: Timestamp) async throws -> SendProgress {
+        try await database.write { connection in
+            try connection.run(
+                "UPDATE send SET live = 2, audience = NULL WHERE id = ?1",
+                .text(id.text)
+            )
+            try connection.run("DELETE FROM finished_block WHERE send = ?1", .text(id.text))
+            return try connection.progress(id, now: now)
+        }
+    }
+
+    package func retries(
+        _ id: NotificationID,
+        dueBy: Timestamp,
+        countMax: Int
+    ) async throws -> [RetryTarget] {
+        try await database.read { connection in
+            try connection.rows(
+                "SELECT number, platform, attempts, due FROM retry WHERE send = ?1 AND due <= ?2 ORDER BY due LIMIT ?3",
+                .text(id.text),
+                .integer(dueBy.milliseconds),
+                .integer(countMax)
+            ) { (row) throws(SQLiteError) in
+                guard let number = UInt32(exactly: row.integer(0)),
+                    let platform = Platform(rawValue: row.text(1))
+                else {
+                    throw SQLiteError(code: 11, message: "a retry has a record that this program cannot read")
+                }
+                return RetryTarget(
+                    number: number,
+                    platform: platform,
+                    attemptCount: Int(row.integer(2)),
+                    due: Timestamp(milliseconds: row.integer(3))
+                )
+            }
+        }
+    }
+
+    package func settle(
+        _ id: NotificationID,
+        _ numbers: [UInt32],
+        _ result: AttemptResult,
+        now: Timestamp
+    ) async throws -> SendProgress {
+        try await database.write { connection in
+            for number in numbers {
+                try connection.run(
+                    "DELETE FROM retry WHERE send = ?1 AND number = ?2",
+                    .text(id.text),
+                    .integer(Int64(number))
+                )
+            }
+            try connection.add(result, to: id)
+            return try connection.progress(id, now: now)
+        }
     }
 
     package func record(
@@ -95,7 +154,7 @@ extension SQLiteHubStore: SendQueue {
                 .text(send.id.text),
                 .integer(count)
             )
-            try connection.add(outcomes, to: send.id)
+            try connection.add(AttemptResult(outcomes: outcomes), to: send.id)
             try connection.end(send.id, state, now: now)
         }
     }
@@ -166,8 +225,8 @@ extension Connection {
         )
     }
 
-    fileprivate func add(_ outcomes: OutcomeCounts, to id: NotificationID) throws(SQLiteError) {
-        for (platform, counts) in outcomes {
+    fileprivate func add(_ result: AttemptResult, to id: NotificationID) throws(SQLiteError) {
+        for (platform, counts) in result.outcomes {
             for (outcome, count) in counts {
                 try run(
                     """
@@ -181,6 +240,38 @@ extension Connection {
                 )
             }
         }
+        for target in result.retries {
+            try run(
+                "INSERT INTO retry (send, number, platform, attempts, due) VALUES (?1, ?2, ?3, ?4, ?5)",
+                .text(id.text),
+                .integer(Int64(target.number)),
+                .text(target.platform.rawValue),
+                .integer(target.attemptCount),
+                .integer(target.due.milliseconds)
+            )
+        }
+    }
+
+    /// Ends a send of which no target waits.
+    fileprivate func progress(_ id: NotificationID, now: Timestamp) throws(SQLiteError) -> SendProgress {
+        let due = try row("SELECT MIN(due) FROM retry WHERE send = ?1", .text(id.text)) {
+            (row) throws(SQLiteError) in row.isNull(0) ? nil : row.integer(0)
+        }
+        if let due = due ?? nil { return .waits(until: Timestamp(milliseconds: due)) }
+        let targetCount =
+            try row("SELECT target_count FROM send WHERE id = ?1", .text(id.text)) {
+                (row) throws(SQLiteError) in Int(row.integer(0))
+            } ?? 0
+        let isAbandoned =
+            try row(
+                "SELECT 1 FROM outcome WHERE send = ?1 AND name = ?2",
+                .text(id.text),
+                .text(Outcome.abandoned.rawValue)
+            ) { (row) throws(SQLiteError) in true } ?? false
+        let state: NotificationState =
+            targetCount == 0 ? .noTargetFound : isAbandoned ? .abandoned : .completed
+        try end(id, state, now: now)
+        return .ended(state, targetCount: targetCount)
     }
 
     fileprivate func end(

@@ -54,7 +54,7 @@ extension Connection {
 
     /// A free number: one that was freed before every live send was resolved, else a new one.
     func takeNumber() throws -> UInt32 {
-        let floor = try row("SELECT MIN(change) FROM send WHERE live = 1 AND change IS NOT NULL") {
+        let floor = try row("SELECT MIN(change) FROM send WHERE live > 0 AND change IS NOT NULL") {
             (row) throws(SQLiteError) in
             row.isNull(0) ? Int64.max : row.integer(0)
         }

@@ -1,8 +1,8 @@
 import HTTPMessages
-import HubStore
 import JSONBytes
 import PlatformSenders
 import ProcessLifecycle
+import SQLiteStorage
 import Synchronization
 import TagIndex
 import Testing
@@ -11,6 +11,7 @@ import TidingsConformance
 import TidingsModels
 
 @testable import HubCore
+@testable import HubStore
 
 /// A platform that answers as it is told and remembers what it got.
 private final class ScriptedSender: PlatformSender {
@@ -228,7 +229,11 @@ struct DispatchTests {
             let id = try await first.hub.send(push, tags: "all")
             let audience = first.store.index(for: "all")
             try await first.store.begin(id, audience, now: first.clock.now)
-            try await first.store.finish(id, block: 0, [.apns: [.success: 1024]])
+            try await first.store.finish(
+                id,
+                block: 0,
+                AttemptResult(outcomes: [.apns: [.success: 1024]])
+            )
             await first.close()
 
             let sender = ScriptedSender { _, _ in .accepted }
@@ -237,6 +242,109 @@ struct DispatchTests {
             #expect(details.outcomes == [.apns: [.success: 1500]])
             #expect(sender.handles.count == 476)
             await second.close()
+        }
+    }
+
+    @Test("targets that wait for another try survive the process, with how often they were tried")
+    func retriesSurvive() async throws {
+        try await withFolder { folder in
+            let clock = WorldClock()
+            let busy = ScriptedSender { _, target in
+                target.handle.text.hasSuffix("1")
+                    ? .retry(.throttled, reason: "later", after: .seconds(60)) : .accepted
+            }
+            let first = try await TestHub.open(folder, [.apns: busy], clock: clock)
+            for index in 0..<3 { _ = try await first.register(index) }
+            let id = try await first.hub.send(push, tags: "all")
+            while clock.sleeperCount == 0 { await Task.yield() }
+            await first.close()
+            #expect(busy.handles.count == 3)
+            // The waiting one is deleted, and its number must not go to another while it waits.
+            let second = try await TestHub.open(folder, [.apns: busy], clock: clock)
+            #expect(try await second.hub.details(id.text).outcomes == [.apns: [.success: 2]])
+            while clock.sleeperCount == 0 { await Task.yield() }
+            for _ in 1...3 {
+                let calls = busy.calls.count
+                clock.advance(by: .seconds(61))
+                while busy.calls.count == calls { await Task.yield() }
+                while clock.sleeperCount == 0 { await Task.yield() }
+            }
+            await second.close()
+            #expect(busy.calls.suffix(3) == [["00000001"], ["00000001"], ["00000001"]])
+
+            clock.advance(by: .seconds(61))
+            let third = try await TestHub.open(folder, [.apns: busy], clock: clock)
+            let details = try await third.outcome(id)
+            #expect(details.state == .completed)
+            #expect(details.outcomes == [.apns: [.success: 2, .throttled: 1]])
+            #expect(busy.handles.count == 3 + 4)
+            await third.close()
+        }
+    }
+
+    @Test("a target that is gone when its next try is due is skipped, and what is too old is given up")
+    func retriesOfTheGone() async throws {
+        try await withFolder { folder in
+            let clock = WorldClock()
+            let sender = ScriptedSender { _, _ in .retry(.throttled, reason: "later", after: .seconds(60)) }
+            let test = try await TestHub.open(folder, [.apns: sender], clock: clock)
+            let gone = try await test.register(1)
+            _ = try await test.register(2)
+            let id = try await test.hub.send(push, tags: "all")
+            while clock.sleeperCount == 0 { await Task.yield() }
+            await test.hub.dispatcher.stop()
+            try await test.hub.delete(gone.id.text, .none)
+            _ = try await test.register(3)
+            await test.close()
+
+            clock.advance(by: Dispatcher.timeBudget)
+            let later = try await TestHub.open(folder, [.apns: sender], clock: clock)
+            let details = try await later.outcome(id)
+            #expect(details.state == .abandoned)
+            #expect(details.outcomes == [.apns: [.skipped: 1, .abandoned: 1]])
+            #expect(sender.handles.sorted() == ["00000001", "00000002"])
+            await later.close()
+        }
+    }
+
+    @Test("sends whose targets wait hold no place: more of them than are under way at a time stop no other")
+    func waitingHoldsNothing() async throws {
+        try await withFolder { folder in
+            let sender = ScriptedSender { _, target in
+                target.handle.text.hasSuffix("1")
+                    ? .retry(.throttled, reason: "later", after: .seconds(600)) : .accepted
+            }
+            let test = try await TestHub.open(folder, [.apns: sender])
+            _ = try await test.register(1, tags: "busy")
+            _ = try await test.register(2, tags: "idle")
+            for _ in 0..<40 { _ = try await test.hub.send(push, tags: "busy") }
+            let details = try await test.outcome(try await test.hub.send(push, tags: "idle"))
+            #expect(details.outcomes == [.apns: [.success: 1]])
+            await test.close()
+        }
+    }
+
+    @Test("a database of the first version is brought forward with what it holds")
+    func migration() async throws {
+        try await withFolder { folder in
+            let old = try Database(
+                path: folder + "/hub.sqlite",
+                schema: .init(Array(Database.Schema.hub.migrations.prefix(1)))
+            )
+            let id = "00112233445566778899aabbccddeeff-20261130000000-1-1"
+            try await old.write { connection in
+                try connection.run(
+                    "INSERT INTO send (id, enqueued, format, tags, headers, body, state, live) VALUES (?1, ?2, 'apple', '', x'0000000000000000', ?3, 'Enqueued', 1)",
+                    .text(id),
+                    .integer(SystemTimeSource().now.milliseconds),
+                    .blob(Array(#"{"aps":{}}"#.utf8))
+                )
+            }
+            old.close()
+            let test = try await TestHub.open(folder, [:])
+            let details = try await test.outcome(try #require(NotificationID(id)))
+            #expect(details.state == .noTargetFound)
+            await test.close()
         }
     }
 
