@@ -18,59 +18,6 @@ extension DeviceDaemon {
         public var isSuccess: Bool
     }
 
-    /// Registers the device for a user, and remembers the login. Waits for the handle.
-    ///
-    /// - Throws: ``BackendError`` with the back end's status when the login is refused; nothing is remembered then.
-    public func login(user: String, password: String, tags: [String] = []) async throws {
-        guard configuration.backend != nil else { throw DaemonFailure("No app back end is configured.") }
-        _ = try await currentHandle()
-        // In the queue as a whole: a registration beside it would else send the same once more.
-        try await inQueue { try await $0.logIn(user, password, tags) }
-        try await fetchAwaiting()
-    }
-
-    private func logIn(_ user: String, _ password: String, _ tags: [String]) async throws {
-        let before = (state.login, state.loginTags)
-        state.login = .init(user: user, password: password)
-        state.loginTags = tags
-        do {
-            try save()
-            try await registerUserNow(force: true)
-        } catch {
-            (state.login, state.loginTags) = before
-            // The back end may have taken half of it: who was logged in before is registered anew.
-            state.registration = nil
-            try save()
-            registrationFailed(error)
-            if state.login != nil { scheduleRegistration(after: .zero) }
-            throw error
-        }
-    }
-
-    /// Deletes the registration at the back end and forgets the login, also when the back end cannot be asked.
-    public func logout() async throws {
-        // Behind a registration that is under way, which would otherwise land afterwards.
-        let failure: BackendError? = try await inQueue { daemon in
-            var failure: BackendError?
-            if let registration = daemon.state.registration, let backend = daemon.backendClient() {
-                do { try await backend.unregister(id: registration.id) } catch let error as BackendError
-                    where error.status != 404
-                {
-                    failure = error
-                } catch is BackendError {
-                    // Gone already.
-                }
-            }
-            daemon.state.login = nil
-            daemon.state.loginTags = []
-            daemon.state.registration = nil
-            try daemon.save()
-            return failure
-        }
-        emit(DeviceEvent("logged_out"))
-        if let failure { throw failure }
-    }
-
     /// Replaces the set of categories; an empty one removes the registration. What is wanted is stored first.
     public func subscribe(categories: [String], locale: String? = nil) async throws {
         for category in categories { _ = try HubTag(category) }
@@ -185,8 +132,15 @@ extension DeviceDaemon {
         }
     }
 
-    /// The pushes received so far.
-    package func inboxEntries() async throws -> [InboxEntry] { try await inbox.all() }
+    /// The pushes received so far; those of another user are not shown.
+    package func inboxEntries() async throws -> [InboxEntry] {
+        try await inbox.all().filter { belongsToCurrentUser($0) }
+    }
+
+    /// True for what came for whoever is logged in, or while nobody was.
+    func belongsToCurrentUser(_ entry: InboxEntry) -> Bool {
+        entry.user == nil || entry.user == state.login?.user
+    }
 
     /// What is behind a notification: its own picture or sound (a file), URL or coupon, or its text.
     package func open(_ id: Int64, action: String?) async throws -> JSONObject {
@@ -195,7 +149,7 @@ extension DeviceDaemon {
                 "The action '\(action)' is not known; a rich notification has \(Self.richAction)."
             )
         }
-        guard let entry = try await inbox.entry(id) else {
+        guard let entry = try await inbox.entry(id), belongsToCurrentUser(entry) else {
             throw DaemonFailure("The inbox has no notification \(id).")
         }
         var object = JSONObject(["id": .number(id), "text": .string(entry.text ?? "")])

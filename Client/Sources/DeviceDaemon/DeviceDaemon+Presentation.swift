@@ -50,8 +50,17 @@ extension DeviceDaemon {
     }
 
     private func finish(_ entry: InboxEntry, _ event: DeviceEvent) async throws {
+        guard belongsToCurrentUser(entry) else { return try await keepForItsUser(entry) }
         try await inbox.markShown(entry)
         emit(event)
+    }
+
+    /// The user changed while the push was being fetched: what it says is shown to its own user alone.
+    private func keepForItsUser(_ entry: InboxEntry) async throws {
+        var entry = entry
+        entry.awaitsLogin = true
+        try await inbox.markShown(entry)
+        emit(DeviceEvent("notice", fields: fields(entry, "other_user", ["text": .string(Self.loginNotice)])))
     }
 
     // MARK: Secure
@@ -227,7 +236,7 @@ extension DeviceDaemon {
 
     private func showAwaiting() async throws {
         for entry in try await inbox.awaitingLogin()
-        where entry.user == nil || entry.user == state.login?.user {
+        where belongsToCurrentUser(entry) {
             try await presentContent(entry, PushContent(entry.notification))
         }
     }

@@ -73,7 +73,8 @@ extension DeviceDaemon {
 
     private func registerUser(_ login: DeviceState.Login, _ handle: String, force: Bool) async throws {
         guard let backend = backendClient(login), let address = configuration.backend?.origin else { return }
-        var known = state.registration
+        let before = state.registration
+        var known = before
         // A cached id is good for exactly one back end, user and handle.
         if known?.backend != address || known?.user != login.user || known?.handle != handle { known = nil }
         if !force, let known, known.tags == state.loginTags, known.style == configuration.style.rawValue,
@@ -91,6 +92,12 @@ extension DeviceDaemon {
             )
             id = state.installationID
         case .handle: id = try await register(backend, known?.id, handle)
+        }
+        if configuration.style == .handle, let before, before.backend == address, before.user == login.user,
+            before.handle != handle, before.id != id
+        {
+            // The old handle's registration; the hub would else find out with the next push.
+            try? await backend.unregister(id: before.id)
         }
         state.registration = .init(
             id: id,
@@ -138,10 +145,11 @@ extension DeviceDaemon {
 
     /// Brings the hub's registration to the wanted categories; an empty set removes it.
     func subscribeToNews(force: Bool) async throws {
-        try await inQueue { try await $0.subscribe(force: force) }
+        try await inQueue { try await $0.subscribeNow(force: force) }
     }
 
-    private func subscribe(force: Bool) async throws {
+    /// To be called in the queue.
+    func subscribeNow(force: Bool) async throws {
         guard let handle = state.handle else { return }
         let wanted = state.wantedCategories
         if wanted.isEmpty {

@@ -28,6 +28,7 @@ public actor DeviceDaemon {
     private(set) var connectedSince: Timestamp?
     private(set) var disconnected: (since: Timestamp, reason: String)
     private var observers: [AsyncStream<DeviceEvent>.Continuation] = []
+    private var channelWaiters: [String: CheckedContinuation<String?, Never>] = [:]
     private var handleWaiters: [Int: CheckedContinuation<Void, Never>] = [:]
     private var nextWaiter = 0
     private var pump: Task<Void, Never>?
@@ -39,6 +40,8 @@ public actor DeviceDaemon {
     var retryTask: Task<Void, Never>?
     var retryCount = 0
     private(set) var isStopped = false
+    /// Set while the user changes: what comes meanwhile is for whoever is logged in afterwards, or for nobody.
+    private var held: [DeviceNotification]?
 
     /// Opens the state folder and takes its lock.
     package init(_ configuration: DaemonConfiguration, time: any TimeSource, log: Log) throws {
@@ -85,6 +88,7 @@ public actor DeviceDaemon {
             try save()
         }
         requestHandle()
+        for channelID in state.formerChannelIDs { giveBack(channelID) }
         // `stop` waits for it.
         pump = Task { [connection] in
             for await event in connection.events { await self.received(event) }
@@ -148,12 +152,54 @@ public actor DeviceDaemon {
         }
     }
 
-    /// Gives the handle back and asks for a fresh one, as an operating system does when an app is reinstalled.
+    /// Gives the handle back and asks for a fresh one, as an operating system does when an app is reinstalled. What is under
+    /// way to the old one reaches nobody.
     package func renewHandle() throws {
-        if let channelID = state.channelID { connection.unregister(channelID: channelID) }
+        let former = state.channelID
+        if let former { state.formerChannelIDs.append(former) }
         state.channelID = Self.newUUID()
+        state.handle = nil
         try save()
+        if let former { giveBack(former) }
         requestHandle()
+    }
+
+    /// A further channel with its handle. Until it takes the place of the device's own, the next start gives it back.
+    ///
+    /// - Throws: ``DaemonFailure`` when the gateway does not answer within ``DaemonConfiguration/handleTimeout``.
+    func newChannel() async throws -> (id: String, handle: String) {
+        let id = Self.newUUID()
+        state.formerChannelIDs.append(id)
+        try save()
+        connection.register(channelID: id, platform: configuration.platform)
+        let timeout = Task { [time] in
+            try? await time.sleep(for: DaemonConfiguration.handleTimeout)
+            self.channelArrived(id, nil)
+        }
+        let handle = await withCheckedContinuation { channelWaiters[id] = $0 }
+        timeout.cancel()
+        guard let handle else {
+            giveBack(id)
+            throw DaemonFailure("The gateway gives no handle for another user (\(disconnected.reason)).")
+        }
+        return (id, handle)
+    }
+
+    private func channelArrived(_ id: String, _ handle: String?) {
+        channelWaiters.removeValue(forKey: id)?.resume(returning: handle)
+    }
+
+    /// Ends a channel at the gateway; it is listed among the former ones until that is confirmed.
+    func giveBack(_ channelID: String) { connection.unregister(channelID: channelID) }
+
+    /// Holds back what comes until ``release()``.
+    func hold() { held = [] }
+
+    /// Shows what was held, as far as it is for the device's present channel.
+    func release() async {
+        let waiting = held ?? []
+        held = nil
+        for notification in waiting { await received(.notification(notification)) }
     }
 
     /// Drops the connection, which then comes back by itself.
@@ -179,10 +225,17 @@ public actor DeviceDaemon {
                 connectedSince = nil
                 disconnected.reason = reason
                 emit(DeviceEvent("disconnected", ["reason": .string(reason)]))
-            case .registered(_, let handle): try await handleArrived(handle)
-            case .registrationRefused(_, let status, let reason):
+            case .registered(let channelID, let handle):
+                channelArrived(channelID, handle)
+                if channelID == state.channelID { try await handleArrived(handle) }
+            case .registrationRefused(let channelID, let status, let reason):
+                channelArrived(channelID, nil)
                 emit(DeviceEvent("handle_refused", ["status": .number(status), "reason": .string(reason)]))
-            case .unregistered: break
+            case .unregistered(let channelID):
+                if state.formerChannelIDs.contains(channelID) {
+                    state.formerChannelIDs.removeAll { $0 == channelID }
+                    try save()
+                }
             case .notification(let notification): try await arrived(notification)
             }
         } catch {
@@ -196,18 +249,23 @@ public actor DeviceDaemon {
         if isNew {
             state.handle = handle
             try save()
-            emit(
-                DeviceEvent(
-                    "handle",
-                    ["platform": .string(configuration.platform.appName), "handle": .string(handle)]
-                )
-            )
+            emitHandle()
         }
         let waiters = handleWaiters
         handleWaiters = [:]
         for waiter in waiters.values { waiter.resume() }
         // A known handle was taken up when the connection came.
         if isNew { scheduleRegistration(after: .zero) }
+    }
+
+    func emitHandle() {
+        guard let handle = state.handle else { return }
+        emit(
+            DeviceEvent(
+                "handle",
+                ["platform": .string(configuration.platform.appName), "handle": .string(handle)]
+            )
+        )
     }
 
     /// The handle, waiting for it up to ``DaemonConfiguration/handleTimeout``.
@@ -240,6 +298,17 @@ public actor DeviceDaemon {
     /// Store, acknowledge, mark shown, show: a kill in between may lose the line, never the entry, and never shows it
     /// twice.
     private func arrived(_ notification: DeviceNotification) async throws {
+        guard held == nil else {
+            held?.append(notification)
+            return
+        }
+        guard notification.channelID == state.channelID else {
+            // For the handle of an earlier user.
+            connection.acknowledge([
+                .init(channelID: notification.channelID, version: notification.version, code: 102)
+            ])
+            return
+        }
         let entry = try await inbox.add(notification, user: state.login?.user, now: time.now)
         connection.acknowledge([
             .init(

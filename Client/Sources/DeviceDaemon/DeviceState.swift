@@ -32,6 +32,8 @@ struct DeviceState: Equatable, Sendable {
 
     var uaid: String?
     var channelID: String?
+    /// Channels that were given up and whose end the gateway has not confirmed.
+    var formerChannelIDs: [String] = []
     var handle: String?
     /// `PushToUserInstallationId`: made once, never again.
     var installationID: String
@@ -57,6 +59,7 @@ struct DeviceState: Equatable, Sendable {
         )
         state.uaid = json["uaid"]?.stringValue
         state.channelID = json["channelID"]?.stringValue
+        state.formerChannelIDs = strings(json["formerChannelIDs"])
         state.handle = json["handle"]?.stringValue
         if let user = json["login"]?["user"]?.stringValue,
             let password = json["login"]?["password"]?.stringValue
@@ -102,6 +105,7 @@ struct DeviceState: Equatable, Sendable {
         func set(_ name: String, _ text: String?) { if let text { object[name] = .string(text) } }
         set("uaid", uaid)
         set("channelID", channelID)
+        if !formerChannelIDs.isEmpty { object["formerChannelIDs"] = Self.array(formerChannelIDs) }
         set("handle", handle)
         if let login {
             object["login"] = .object(["user": .string(login.user), "password": .string(login.password)])

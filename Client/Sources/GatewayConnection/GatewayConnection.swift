@@ -82,6 +82,7 @@ package final class GatewayConnection: @unchecked Sendable {
 
     package func unregister(channelID: String) {
         loop.execute { [self] in
+            pendingRegistrations.removeAll { $0.channelID == channelID }
             pendingUnregistrations.append(channelID)
             if isIdentified { send(.unregister(channelID: channelID, code: 200)) }
         }
