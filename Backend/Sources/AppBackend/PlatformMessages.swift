@@ -99,7 +99,7 @@ enum PlatformMessages {
         guard count <= countMax else {
             throw HubError(
                 .tooLarge,
-                "The \(platform.format) payload of this message has \(count) bytes; the platform takes at most \(countMax)."
+                "The \(platform.appName) payload of this message has \(count) bytes; the platform takes at most \(countMax)."
             )
         }
     }

@@ -42,7 +42,9 @@ struct ControlCommands: Sendable {
         }
         let to = command["to"]?.stringValue
         switch command["command"]?.stringValue {
-        case "status": return await daemon.status()
+        case "status":
+            if command["wait"] == true { _ = try await daemon.currentHandle() }
+            return await daemon.status()
         case "login":
             try await daemon.login(
                 user: try string("user"),

@@ -107,24 +107,38 @@ private final class ControlConnection: StreamConnectionHandler, @unchecked Senda
 
 /// The other end: sends one command and reads the answers.
 enum ControlClient {
+    private static func connect(_ path: String) -> Int32? {
+        let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return nil }
+        defer { close(folder) }
+        return try? SocketAddress(unixPath: "/proc/self/fd/\(folder)/control.sock")?.connect()
+    }
+
+    /// How long a command that waits for the daemon looks for it.
+    static let waitLimit = Duration.seconds(10)
+
     /// Sends a command; calls `onLine` for each answer until the last one, which it returns.
+    ///
+    /// - Parameter waits: For a daemon that is just being started.
     static func send(
         _ command: JSONObject,
         folder path: String,
+        waits: Bool = false,
         onLine: (JSONObject) -> Void
     ) throws -> JSONObject {
-        let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0, let address = SocketAddress(unixPath: "/proc/self/fd/\(folder)/control.sock"),
-            let socket = try? address.connect()
-        else {
+        let deadline = ContinuousClock.now + waitLimit
+        var connected = connect(path)
+        while connected == nil, waits, ContinuousClock.now < deadline {
+            // Nothing tells of a program that is not there yet.
+            usleep(20_000)
+            connected = connect(path)
+        }
+        guard let socket = connected else {
             throw DaemonFailure(
                 "No daemon runs with the state folder \(path): start one with 'tidings-device run'."
             )
         }
-        defer {
-            close(socket)
-            close(folder)
-        }
+        defer { close(socket) }
         // The descriptor is made for loops; this program only waits.
         _ = fcntl(socket, F_SETFL, 0)
         var bytes = (JSONValue.object(command).serialized() + [0x0A])[...]

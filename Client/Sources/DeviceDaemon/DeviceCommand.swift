@@ -35,7 +35,7 @@ public enum DeviceCommand {
           send --url URL | --coupon TEXT [--message TEXT] [--to USER]
           inbox                    what was received
           open ID [--action richPushMore]
-          status                   connection, registration, subscriptions
+          status [--wait]          connection, registration, subscriptions; --wait for a daemon that starts, and for its handle
 
         The state folder is --state, else $STATE_DIRECTORY, else ~/.local/state/tidings-device.
         """
@@ -44,7 +44,7 @@ public enum DeviceCommand {
         "state", "gateway", "backend", "hub", "hub-name", "send-hub", "ca", "platform", "installation!",
         "background!", "delay", "exec",
         "tag", "none!", "locale", "to", "category", "secure!", "rich", "url", "coupon", "message", "action",
-        "help!",
+        "wait!", "help!",
     ]
 
     /// Runs the command that the process was started with, and ends the process.
@@ -153,7 +153,7 @@ public enum DeviceCommand {
         guard let request = try request(command, options) else {
             throw OptionError("'\(command)' is not a command; see tidings-device help")
         }
-        let last = try ControlClient.send(request, folder: state) { line in
+        let last = try ControlClient.send(request, folder: state, waits: options.has("wait")) { line in
             if let target = line["target"]?.stringValue {
                 Console.print(sendLine(target, line))
             } else {
@@ -187,6 +187,7 @@ public enum DeviceCommand {
 
     private static func request(_ command: String, _ options: OptionReader) throws -> JSONObject? {
         switch command {
+        case "status" where options.has("wait"): return JSONObject(["command": "status", "wait": true])
         case "status", "inbox", "logout": return JSONObject(["command": .string(command)])
         case "login":
             guard options.rest.count == 1 else {

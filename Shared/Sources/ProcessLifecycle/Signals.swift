@@ -4,22 +4,46 @@ import Glibc
 package enum ProcessSignal: Sendable { case terminate, reload }
 
 package enum Signals {
-    /// Blocks SIGTERM, SIGINT and SIGHUP in this thread and all that it starts, ignores SIGPIPE, and returns what
-    /// arrives. Call before any other thread exists, or they would take the signal's default action.
+    /// Where the handler writes the number of a signal. Set once, before the handlers are there.
+    nonisolated(unsafe) private static var written: Int32 = -1
+
+    /// Catches SIGTERM, SIGINT and SIGHUP, ignores SIGPIPE, and returns what arrives. A second SIGTERM or SIGINT has its default
+    /// action, so that nobody waits for a drain that they do not want. To be called once, by `main`.
+    ///
+    /// By handlers and not by a mask: a mask holds only for threads that start afterwards, and Swift's pool is there before `main`.
     package static func stream() -> AsyncStream<ProcessSignal> {
         signal(SIGPIPE, SIG_IGN)
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
         let (stream, continuation) = AsyncStream.makeStream(of: ProcessSignal.self)
-        let waiting = set
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe(&ends) == 0, "no pipe for signals")
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let read = ends[0]
+        written = ends[1]
+        for number in [SIGTERM, SIGINT, SIGHUP] {
+            var action = sigaction()
+            action.sa_flags = SA_RESTART
+            // Only what signal-safety(7) allows: write(2), and errno as it was.
+            action.__sigaction_handler.sa_handler = { number in
+                let before = errno
+                var byte = UInt8(truncatingIfNeeded: number)
+                _ = Glibc.write(Signals.written, &byte, 1)
+                errno = before
+            }
+            sigaction(number, &action, nil)
+        }
         Threads.start {
-            var waiting = waiting
+            var byte: UInt8 = 0
             while true {
-                var number: Int32 = 0
-                guard sigwait(&waiting, &number) == 0 else { continue }
-                continuation.yield(number == SIGHUP ? .reload : .terminate)
+                let count = Glibc.read(read, &byte, 1)
+                if count == 0 || count < 0 && errno != EINTR { return }
+                guard count == 1 else { continue }
+                if Int32(byte) == SIGHUP {
+                    continuation.yield(.reload)
+                } else {
+                    signal(SIGTERM, SIG_DFL)
+                    signal(SIGINT, SIG_DFL)
+                    continuation.yield(.terminate)
+                }
             }
         }
         return stream
