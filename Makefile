@@ -8,6 +8,8 @@ FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
+	$(SWIFT) build -c $(CONFIGURATION) --product tidings
+	$(SWIFT) build -c $(CONFIGURATION) --product tidings-device
 	"$$($(SWIFT) build -c $(CONFIGURATION) --show-bin-path)/tidings-demo" $(ARGS)
 
 test: packages

@@ -60,6 +60,8 @@ enum Demo {
 
     private static func explain(_ world: World) throws {
         let ca = try world.authorityFile
+        // `make demo` builds them beside this program.
+        let programs = Files.programFolder
         Console.print(
             """
 
@@ -75,8 +77,8 @@ enum Demo {
             Try next:
               curl --cacert \(ca) -u alice:alice -H 'Content-Type: application/json' -d '"Hello from curl"' \\
                 '\(try world.backendURL)/api/notifications?pns=apns&to_tag=alice'
-              tidings send --connection '\(try world.connectionString(full: true))' --ca \(ca) --news --wait
-              tidings-device run --state /tmp/my-device --gateway \(try world.gatewayURL) --backend \(try world.backendURL) \\
+              \(programs)/tidings send --connection '\(try world.connectionString(full: true))' --ca \(ca) --news --wait
+              \(programs)/tidings-device run --state /tmp/my-device --gateway \(try world.gatewayURL) --backend \(try world.backendURL) \\
                 --hub '\(try world.connectionString(full: false))' --ca \(ca)
             """
         )

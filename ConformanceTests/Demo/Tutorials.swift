@@ -173,7 +173,7 @@ struct Tutorials {
             "the secret is in no push and in no log line",
             carriers.isEmpty && !inLogs,
             observed:
-                "\(carriers.count) pushes, \(inLogs ? "some" : "no") log lines of \(world.logBytes.count) bytes"
+                "pushes with it: \(carriers.count); in \(world.logBytes.count) bytes of log: \(inLogs ? "yes" : "no")"
         )
     }
 

@@ -80,13 +80,15 @@ package final class Hub: Sendable {
     }
 
     package func delete(_ id: String, _ condition: EntityCondition) async throws {
-        guard let id = RegistrationID(id) else { throw HubError(.notFound, "") }
+        guard let id = RegistrationID(id) else {
+            throw HubError(.notFound, "The registration does not exist.")
+        }
         try await store.delete(id, condition == .none ? .exists : condition)
     }
 
     package func registration(_ id: String) async throws -> Registration {
         guard let id = RegistrationID(id), let found = try await store.registration(id) else {
-            throw HubError(.notFound, "")
+            throw HubError(.notFound, "The registration does not exist.")
         }
         return found
     }

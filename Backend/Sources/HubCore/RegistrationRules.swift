@@ -47,7 +47,7 @@ package enum EntityCondition: Equatable, Sendable {
     package func check(existing etag: Int?) throws(HubError) {
         switch (self, etag) {
         case (.none, _), (.exists, .some): break
-        case (.exists, nil), (.etag, nil): throw HubError(.notFound, "")
+        case (.exists, nil), (.etag, nil): throw HubError(.notFound, "The registration does not exist.")
         case (.etag(let wanted), let etag?):
             guard wanted == etag else {
                 throw HubError(

@@ -87,7 +87,8 @@ package struct HubEdge: Sendable {
         guard let route = HubRoute(request.target) else {
             throw HubError(
                 .notFound,
-                "There is nothing at '\(request.target.rawPath)'. The first path segment is the hub."
+                "There is nothing at '\(request.target.rawPath)'. A hub has /{hub}/registrations, registrationids, tags/{tag}/registrations and "
+                    + "messages; docs/compatibility.md tells what is not offered."
             )
         }
         guard let hub = hubs[route.hub] else {

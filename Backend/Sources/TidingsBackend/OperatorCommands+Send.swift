@@ -7,9 +7,10 @@ import TidingsModels
 /// `tidings send`.
 extension OperatorCommands {
     private static let sendUsage = """
-        usage: tidings send [--tag EXPRESSION]... (--template NAME=VALUE... | --native PLATFORM PAYLOAD) [options]
+        usage: tidings send (--tag EXPRESSION... | --everyone) (--template NAME=VALUE... | --native PLATFORM PAYLOAD) [options]
 
-          --tag EXPRESSION      whom to reach; repeated, one notification for each; none reaches everyone
+          --tag EXPRESSION      whom to reach; repeated, one notification for each
+          --everyone            a broadcast, in place of --tag
           --template NAME=VALUE a value for the templates; repeated for several
           --native PLATFORM     apns, fcmv1, gcm or wns: the payload is the argument
           --header NAME:VALUE   a platform header, for example apns-push-type:alert
@@ -22,8 +23,9 @@ extension OperatorCommands {
         await attempt(
             sendUsage,
             arguments,
-            known: ["tag", "template", "native", "header", "news!", "wait!", "test!"]
+            known: ["tag", "everyone!", "template", "native", "header", "news!", "wait!", "test!"]
         ) { options in
+            try check(options)
             let client = try client(options)
             let headers = try (options.values["header"] ?? []).map { text in
                 let parts = text.split(separator: ":", maxSplits: 1)
@@ -47,6 +49,7 @@ extension OperatorCommands {
                 }
             } else {
                 let notification = try notification(options, headers)
+                // Without a tag it is a broadcast.
                 let tags = options.values["tag"] ?? [""]
                 sends = tags.map { ($0, notification) }
             }
@@ -72,6 +75,22 @@ extension OperatorCommands {
         }
     }
 
+    /// A forgotten tag or a word in the wrong place must not become a broadcast.
+    private static func check(_ options: OptionReader) throws {
+        try options.expect(atMost: options.has("native") ? 1 : 0)
+        if options.has("news") {
+            return try options.refuse(["tag", "everyone", "template", "native"], with: "--news")
+        }
+        if options.has("native") { try options.refuse(["template"], with: "--native") }
+        if options.has("everyone") { return try options.refuse(["tag"], with: "--everyone") }
+        guard let tags = options.values["tag"] else {
+            throw ConfigurationError("--tag EXPRESSION or --everyone is missing")
+        }
+        guard tags.allSatisfy({ $0.contains { $0 != " " } }) else {
+            throw ConfigurationError("--tag is empty; --everyone reaches everyone")
+        }
+    }
+
     private static func notification(
         _ options: OptionReader,
         _ headers: [RegistrationTemplate.Header]
@@ -92,7 +111,7 @@ extension OperatorCommands {
         var object = JSONObject()
         for pair in pairs {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else {
+            guard parts.count == 2, !parts[0].isEmpty else {
                 throw ConfigurationError("--template '\(pair)' is not of the form NAME=VALUE")
             }
             object[String(parts[0])] = .string(String(parts[1]))

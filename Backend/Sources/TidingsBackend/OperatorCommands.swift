@@ -55,12 +55,23 @@ enum OperatorCommands {
         guard var text = options["connection"] ?? environment("TIDINGS_CONNECTION") else {
             throw ConfigurationError("--connection is missing: the connection string of the hub")
         }
-        if !text.contains("="), let bytes = try Files.read(text) {
+        if !text.contains("=") {
+            guard let bytes = try Files.read(text) else {
+                throw ConfigurationError(
+                    "--connection is neither a connection string (Endpoint=…;SharedAccessKeyName=…;SharedAccessKey=…) nor a file that exists"
+                )
+            }
             text = ASCII.trimmed(String(decoding: bytes, as: UTF8.self))
         }
-        let connection = try HubConnectionString(parsing: text)
+        let connection: HubConnectionString
+        do throws(HubError) { connection = try HubConnectionString(parsing: text) } catch {
+            throw ConfigurationError("--connection: \(error.message)")
+        }
         var trust = OutboundTrust()
         if let file = options["ca"] ?? environment("TIDINGS_CA") {
+            guard Files.exists(file) else {
+                throw ConfigurationError("--ca: the file \(file) does not exist")
+            }
             trust.authorityFiles[connection.endpoint.origin] = file
         }
         return HubClient(
@@ -84,8 +95,12 @@ enum OperatorCommands {
 
     static func outcomes(_ arguments: [String]) async -> ExitCode {
         await attempt("usage: tidings outcomes ID [options]\n", arguments, known: []) { options in
-            guard let text = options.rest.first, let id = NotificationID(text) else {
+            try options.expect(atMost: 1)
+            guard let text = options.rest.first else {
                 throw ConfigurationError("the notification id is missing")
+            }
+            guard let id = NotificationID(text) else {
+                throw ConfigurationError("'\(text)' is not a notification id, as 'tidings send' prints it")
             }
             let details = try await client(options).details(id)
             Console.print(options.has("json") ? json(details).text : summary(details))
@@ -99,8 +114,10 @@ enum OperatorCommands {
             arguments,
             known: ["tag", "handle", "top"]
         ) { options in
+            try options.expect(atMost: 0)
+            if options.has("tag") { try options.refuse(["handle"], with: "--tag") }
             let client = try client(options)
-            let countMax = options["top"].flatMap { Int($0) } ?? 1000
+            let countMax = try options.count("top") ?? 1000
             let found: [Registration]
             if let tag = options["tag"] {
                 found = try await client.registrations(tag: try HubTag(tag), countMax: countMax)
@@ -144,7 +161,13 @@ enum UserCommands {
 
     static func run(_ arguments: [String]) async -> ExitCode {
         await Operator.run(usage, arguments, known: ["state", "help!"]) { options in
-            let folder = try StateFolder(path: options["state"] ?? StateFolder.defaultPath("tidings"))
+            let path = options["state"] ?? StateFolder.defaultPath("tidings")
+            guard options.rest.first == "add" || Files.exists(path + "/backend.sqlite") else {
+                throw ConfigurationError(
+                    "\(path)/backend.sqlite does not exist: 'tidings serve' or 'users add' makes it"
+                )
+            }
+            let folder = try StateFolder(path: path)
             let code = try await act(options.rest, folder.path)
             withExtendedLifetime(folder) {}
             return code
@@ -152,6 +175,7 @@ enum UserCommands {
     }
 
     private static func act(_ words: [String], _ path: String) async throws -> ExitCode {
+        guard words.count <= 2 else { throw ConfigurationError("'\(words[2])' is one argument too many") }
         let store = try BackendStore(path: path + "/backend.sqlite")
         defer { store.close() }
         switch (words.first, words.dropFirst().first) {
@@ -192,6 +216,7 @@ enum KeyCommand {
 
     static func run(_ arguments: [String]) async -> ExitCode {
         await Operator.run(usage, arguments, known: ["state", "endpoint", "hub", "help!"]) { options in
+            try options.expect(atMost: 0)
             let path = options["state"] ?? StateFolder.defaultPath("tidings")
             guard let endpoint = HTTPURL(options["endpoint"] ?? "https://localhost:8081/") else {
                 throw ConfigurationError("--endpoint is not an http or https URL")

@@ -172,6 +172,14 @@ public struct BackendClient: Sendable {
         )
     }
 
+    /// What an answer without a body says.
+    private static func meaning(of status: HTTPStatus) -> String {
+        switch status.code {
+        case 401, 403: "The back end refuses the user name or the password."
+        default: status.reasonPhrase
+        }
+    }
+
     private func send(
         _ method: String,
         _ route: BackendRoute,
@@ -197,7 +205,7 @@ public struct BackendClient: Sendable {
             let text = (try? JSONValue(parsing: answer.body))?["message"]?.stringValue ?? answer.text
             throw BackendError(
                 status: answer.status.code,
-                message: text.isEmpty ? answer.status.reasonPhrase : text
+                message: text.isEmpty ? Self.meaning(of: answer.status) : text
             )
         }
         return answer

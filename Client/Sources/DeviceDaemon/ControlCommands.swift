@@ -24,7 +24,7 @@ struct ControlCommands: Sendable {
     }
 
     private func text(_ error: any Error) -> String {
-        (error as? HubError)?.message ?? String(describing: error)
+        (error as? HubError)?.message ?? (error as? BackendError)?.message ?? String(describing: error)
     }
 
     private func act(

@@ -26,9 +26,10 @@ public enum DeviceCommand {
             --exec COMMAND           run for each event, its JSON on standard input, for at most 60 seconds
           login USER [--tag TAG]   register this device for a user; the password is asked for or read from standard input
           logout                   delete the registration and forget the login
-          subscribe [CATEGORY...]  follow these news categories; none lists them, --none removes the registration
+          subscribe [CATEGORY...]  follow these categories: any tags, for the news World Politics Business Technology Science
+                                   Sports; none lists them, --none removes the registration
             --locale LANGUAGE        templates for localized news
-          send --to USER --platform apns,wns,fcm TEXT
+          send --to USER [--platform apns,wns,fcm] TEXT
           send --category World,Sports TEXT
           send --secure TEXT [--to USER]
           send --rich FILE [--message TEXT] [--to USER]
@@ -116,6 +117,7 @@ public enum DeviceCommand {
     }
 
     private static func run(_ options: OptionReader, _ state: String) async throws -> ExitCode {
+        try options.expect(atMost: 0)
         let signals = Signals.stream()
         let configuration = try configuration(options, state)
         let daemon = try DeviceDaemon(configuration, time: SystemTimeSource(), log: Log("device"))
@@ -187,6 +189,10 @@ public enum DeviceCommand {
 
     private static func request(_ command: String, _ options: OptionReader) throws -> JSONObject? {
         switch command {
+        case "status", "inbox", "logout": try options.expect(atMost: 0)
+        default: break
+        }
+        switch command {
         case "status" where options.has("wait"): return JSONObject(["command": "status", "wait": true])
         case "status", "inbox", "logout": return JSONObject(["command": .string(command)])
         case "login":
@@ -209,6 +215,7 @@ public enum DeviceCommand {
             if let locale = options["locale"] { request["locale"] = .string(locale) }
             return request
         case "open":
+            try options.expect(atMost: 1)
             guard let id = options.rest.first.flatMap({ Int($0) }) else {
                 throw OptionError("open needs the id of a notification")
             }
@@ -224,6 +231,9 @@ public enum DeviceCommand {
         var request = JSONObject(["message": .string(options["message"] ?? "")])
         if let to = options["to"] { request["to"] = .string(to) }
         let text = options.rest.joined(separator: " ")
+        if let kind = ["rich", "url", "coupon", "secure"].first(where: options.has) {
+            try options.refuse(["platform", "category"], with: "--\(kind)")
+        }
         if let file = options["rich"] {
             guard let bytes = try Files.read(file) else {
                 throw OptionError("the file '\(file)' does not exist")
@@ -244,6 +254,7 @@ public enum DeviceCommand {
             request["text"] = .string(text)
         } else {
             guard !text.isEmpty else { throw OptionError("send needs the text") }
+            if options.has("category") { try options.refuse(["platform", "to"], with: "--category") }
             request["command"] = "send"
             request["text"] = .string(text)
             if let categories = options.values["category"] {
@@ -252,7 +263,11 @@ public enum DeviceCommand {
                 guard options["to"] != nil else {
                     throw OptionError("send needs --to USER or --category NAME")
                 }
-                request["platforms"] = list(options.values["platform"] ?? ["wns", "fcm", "apns"])
+                let platforms = list(options.values["platform"] ?? ["wns", "fcm", "apns"])
+                guard platforms.arrayValue?.isEmpty == false else {
+                    throw OptionError("--platform is empty; apns, wns and fcm can be named")
+                }
+                request["platforms"] = platforms
             }
         }
         return request

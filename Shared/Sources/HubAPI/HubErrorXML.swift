@@ -4,7 +4,9 @@ import XMLBytes
 /// The classic error body of the hub protocol.
 package enum HubErrorXML {
     package static func text(_ error: HubError, trackingID: String, now: Timestamp) -> String {
-        "<Error><Code>\(error.httpStatus)</Code><Detail>\(XMLText.escaped(error.message))"
+        // The original's text goes on with a point of its own.
+        let message = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+        return "<Error><Code>\(error.httpStatus)</Code><Detail>\(XMLText.escaped(message))"
             + ".TrackingId:\(trackingID)_G0,TimeStamp:\(now.american)</Detail></Error>"
     }
 
@@ -14,6 +16,6 @@ package enum HubErrorXML {
             return String(decoding: bytes.prefix(500), as: UTF8.self)
         }
         let text = detail.text
-        return text.firstRange(of: ".TrackingId:").map { String(text[..<$0.lowerBound]) } ?? text
+        return text.firstRange(of: ".TrackingId:").map { String(text[...$0.lowerBound]) } ?? text
     }
 }

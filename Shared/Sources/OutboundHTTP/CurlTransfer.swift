@@ -123,7 +123,10 @@ final class CurlTransfer: @unchecked Sendable {
         let waiting = continuation
         continuation = nil
         guard code == CURLE_OK, let easy else {
-            let text = String(cString: curl_easy_strerror(code))
+            let text =
+                code == CURLE_PEER_FAILED_VERIFICATION
+                ? "its certificate is not trusted (for a certificate authority of your own name its file: --ca)"
+                : String(cString: curl_easy_strerror(code))
             waiting?.resume(throwing: OutboundError(Self.kind(of: code), text))
             return
         }

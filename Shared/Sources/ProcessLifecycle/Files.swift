@@ -77,6 +77,13 @@ package enum Files {
 
     package static func remove(_ path: String) { unlink(path) }
 
+    /// The folder of the running program's file; "." when the kernel does not tell.
+    package static var programFolder: String {
+        guard let path = realpath("/proc/self/exe", nil) else { return "." }
+        defer { free(path) }
+        return String(String(cString: path).reversed().drop { $0 != "/" }.dropFirst().reversed())
+    }
+
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     /// Removes a folder with everything in it. Used for scratch folders.

@@ -47,4 +47,27 @@ package struct OptionReader {
 
     package subscript(name: String) -> String? { values[name]?.last }
     package func has(_ name: String) -> Bool { values[name] != nil }
+
+    /// Refuses arguments beyond `count`, so that a word in the wrong place is not passed over.
+    package func expect(atMost count: Int) throws(OptionError) {
+        guard rest.count <= count else {
+            throw OptionError("'\(rest[count])' is one argument too many")
+        }
+    }
+
+    /// Refuses options that mean nothing beside `other`.
+    package func refuse(_ names: [String], with other: String) throws(OptionError) {
+        for name in names where has(name) {
+            throw OptionError("--\(name) does not go with \(other)")
+        }
+    }
+
+    /// A number of at least 1; nil when the option is absent.
+    package func count(_ name: String) throws(OptionError) -> Int? {
+        guard let text = self[name] else { return nil }
+        guard let count = Int(text), count > 0 else {
+            throw OptionError("--\(name) '\(text)' is not a number of at least 1")
+        }
+        return count
+    }
 }

@@ -7,7 +7,7 @@ import TidingsConformance
 
 /// The programs as an operator runs them: started, signalled, ended.
 @Suite("Programs", .timeLimit(.minutes(2)))
-struct ProgramSignals {
+struct OperatorPrograms {
     private static let anyPort = [
         "--backend-address", "127.0.0.1:0", "--hub-address", "127.0.0.1:0", "--gateway-address",
         "127.0.0.1:0",
@@ -66,5 +66,42 @@ struct ProgramSignals {
                 #expect(try await lost.end().status == 0)
             }
         }
+    }
+
+    /// A mistake on the command line, and what the one line that answers it must name.
+    private static let mistakes: [(program: String, arguments: String, named: String)] = [
+        ("tidings", "send World --template a=b", "'World'"), ("tidings", "send --template a=b", "--everyone"),
+        ("tidings", "send --tag= --template a=b", "--tag is empty"),
+        ("tidings", "send --tag a --everyone --template a=b", "--tag does not go"),
+        ("tidings", "send --news --tag a", "--tag does not go"),
+        ("tidings", "send --tag a --template =b", "NAME=VALUE"),
+        ("tidings", "send --tag a --template a=b --native apns {}", "--template does not go"),
+        ("tidings", "send --tag a --bogus", "--bogus"), ("tidings", "registrations --top abc", "'abc'"),
+        ("tidings", "registrations --top 0", "'0'"), ("tidings", "registrations more", "'more'"),
+        ("tidings", "registrations --tag a --handle b", "--handle"),
+        ("tidings", "registrations --connection rubbish", "neither a connection string"),
+        ("tidings", "registrations --connection Endpoint=x", "--connection"),
+        ("tidings", "registrations --ca /nowhere", "/nowhere"), ("tidings", "outcomes", "missing"),
+        ("tidings", "users list --state /nowhere", "/nowhere"),
+        ("tidings", "keys --state /nowhere", "/nowhere"),
+        ("tidings-device", "inbox more", "'more'"),
+        ("tidings-device", "run more --gateway https://localhost", "'more'"),
+        ("tidings-device", "send --to a --platform= Hi", "--platform"),
+        ("tidings-device", "send --secure x --platform apns", "--platform"),
+        ("tidings-device", "run --gateway nowhere", "nowhere"), ("tidings-device", "dance", "dance"),
+    ]
+
+    @Test("a mistake is answered in one line that names it, with exit code 64", arguments: mistakes.indices)
+    func mistake(index: Int) async throws {
+        let (program, arguments, named) = Self.mistakes[index]
+        let output = try await Programs.run(
+            program,
+            arguments.split(separator: " ").map(String.init),
+            ["TIDINGS_CONNECTION": "Endpoint=http://127.0.0.1:1/;SharedAccessKeyName=a;SharedAccessKey=b"]
+        )
+        #expect(output.status == 64, "\(arguments): \(output.errors)")
+        #expect(output.lines.isEmpty)
+        #expect(output.errors.contains(named), "\(arguments): \(output.errors)")
+        #expect(output.errors.split(separator: "\n").count == 1, "\(arguments): \(output.errors)")
     }
 }
