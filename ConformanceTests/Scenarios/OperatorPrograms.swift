@@ -2,7 +2,10 @@ import Glibc
 import HTTPMessages
 import JSONBytes
 import OutboundHTTP
+import ProcessLifecycle
+import TLSTransport
 import Testing
+import TidingsBackend
 import TidingsConformance
 
 /// The programs as an operator runs them: started, signalled, ended.
@@ -65,6 +68,46 @@ struct OperatorPrograms {
                 lost.send(SIGINT)
                 #expect(try await lost.end().status == 0)
             }
+        }
+    }
+
+    private func health(_ url: String, trusting file: String) async throws -> Int {
+        let url = try #require(HTTPURL(url + "/-/health"))
+        let trust = OutboundTrust(authorityFiles: [url.origin: file])
+        return try await HTTPClient(trust: trust).send(OutboundRequest("GET", url)).status.code
+    }
+
+    @Test("a reload takes a new certificate for new connections; files that cannot be used change nothing")
+    func reload() async throws {
+        try await ScratchFolder.run { folder in
+            func issue(_ name: String) throws -> String {
+                let authority = try DevelopmentAuthority.make()
+                let leaf = try authority.makeLeaf()
+                try Files.replace(folder + "/leaf.pem", with: leaf.certificateChain)
+                try Files.replace(folder + "/key.pem", with: leaf.privateKey)
+                try Files.replace("\(folder)/\(name).pem", with: authority.certificate)
+                return "\(folder)/\(name).pem"
+            }
+            let first = try issue("first")
+            var configuration = ServerConfiguration(statePath: folder + "/state")
+            configuration.services = [.gateway]
+            configuration.gatewayAddress = .init(host: "localhost", port: 0)
+            (configuration.certificateFile, configuration.privateKeyFile) = (
+                folder + "/leaf.pem", folder + "/key.pem"
+            )
+            let server = try await TidingsServer.start(configuration)
+            let url = try #require(server.endpoints.gateway)
+            #expect(try await health(url, trusting: first) == 200)
+
+            let second = try issue("second")
+            try server.reload()
+            #expect(try await health(url, trusting: second) == 200)
+            await #expect(throws: OutboundError.self) { try await health(url, trusting: first) }
+
+            try Files.replace(folder + "/key.pem", with: Array("no key".utf8))
+            #expect(throws: ConfigurationError.self) { try server.reload() }
+            #expect(try await health(url, trusting: second) == 200)
+            await server.stop()
         }
     }
 

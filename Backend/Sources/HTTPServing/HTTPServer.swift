@@ -22,7 +22,6 @@ struct ServerEvents: Sendable {
 /// the first bytes tell.
 package final class HTTPServer: Sendable {
     private let context: ServerContext
-    private let tls: TLSContext?
     private let loops: [ServerLoop]
     private let acceptor: Acceptor
     private let log: Log
@@ -41,7 +40,6 @@ package final class HTTPServer: Sendable {
             handler: handler,
             events: ServerEvents(log: log, counters: counters, httpDate: httpDate)
         )
-        self.tls = tls
         self.log = log
         let context = context
         loops = group.loops.map { ServerLoop(on: $0, context: context) }
@@ -71,6 +69,9 @@ package final class HTTPServer: Sendable {
             for loop in loops { group.addTask { await loop.drain(within: deadline) } }
         }
     }
+
+    /// New connections get these certificates; those that are open keep theirs.
+    package func replace(tls: TLSContext) { acceptor.replace(tls: tls) }
 
     /// Open connections.
     package var connectionCount: Int { loops.reduce(0) { $0 + $1.connectionCount.load(ordering: .relaxed) } }
@@ -152,7 +153,7 @@ final class ServerLoop: @unchecked Sendable {
 /// Accepts on one loop and deals the descriptors out. Loop-confined.
 private final class Acceptor: @unchecked Sendable {
     private let loops: [ServerLoop]
-    private let tls: TLSContext?
+    private var tls: TLSContext?
     private let log: Log
     private let counters: Counters
     private let connectionCountMax: Int
@@ -184,6 +185,8 @@ private final class Acceptor: @unchecked Sendable {
         }
         return port
     }
+
+    func replace(tls: TLSContext) { loop.execute { self.tls = tls } }
 
     func stop() async {
         await withCheckedContinuation { continuation in

@@ -59,7 +59,7 @@ package actor Dispatcher {
     let store: any RegistrationStore
     let index: any AudienceIndex
     let queue: any SendQueue
-    let senders: SenderDirectory
+    package nonisolated let senders: SenderDirectory
     let time: any TimeSource
     let retry: RetryPolicy
     let random: InjectedRandom

@@ -28,7 +28,12 @@ struct SenderAssembly {
         return HTTP2Pool(origin: endpoint, tls: tls, on: EventLoopGroup.shared.next())
     }
 
-    func senders(_ settings: ServerConfiguration.HubSettings) throws -> [Platform: any PlatformSender] {
+    /// - Parameter current: Senders that stay when their settings have not changed: a new one would begin with a new access
+    ///   token, and Apple refuses those that come too often.
+    func senders(
+        _ settings: ServerConfiguration.HubSettings,
+        current: SenderDirectory = SenderDirectory()
+    ) throws -> [Platform: any PlatformSender] {
         var senders: [Platform: any PlatformSender] = [:]
         let client = HTTPClient(trust: trust())
         if let object = settings.apns {
@@ -46,7 +51,8 @@ struct SenderAssembly {
                 bundleID: try reader.text("bundleId"),
                 privateKey: String(decoding: try reader.file("keyFile"), as: UTF8.self)
             )
-            senders[.apns] = try APNsSender(apns, pool: try pool(endpoint), time: time)
+            let known = (current[.apns] as? APNsSender).flatMap { $0.settings == apns ? $0 : nil }
+            senders[.apns] = try known ?? APNsSender(apns, pool: try pool(endpoint), time: time)
         }
         if let object = settings.fcmV1 {
             let reader = SettingsReader(
@@ -62,7 +68,9 @@ struct SenderAssembly {
                 // Google would not know the header; a gateway of ours drops repeats by it.
                 sendsDeliveryID: endpoint.host != "fcm.googleapis.com"
             )
-            senders[.fcmV1] = FCMv1Sender(fcm, pool: try pool(endpoint), client: client, time: time)
+            let known = (current[.fcmV1] as? FCMv1Sender).flatMap { $0.settings == fcm ? $0 : nil }
+            senders[.fcmV1] =
+                try known ?? FCMv1Sender(fcm, pool: try pool(endpoint), client: client, time: time)
         }
         if let object = settings.wns {
             let reader = SettingsReader(
@@ -79,7 +87,8 @@ struct SenderAssembly {
                 gatewayOrigins: Set((object["gatewayOrigins"]?.arrayValue ?? []).compactMap(\.stringValue)),
                 sendsDeliveryID: object["gatewayOrigins"] != nil
             )
-            senders[.wns] = WNSSender(wns, client: client, time: time)
+            let known = (current[.wns] as? WNSSender).flatMap { $0.settings == wns ? $0 : nil }
+            senders[.wns] = known ?? WNSSender(wns, client: client, time: time)
         }
         return senders
     }

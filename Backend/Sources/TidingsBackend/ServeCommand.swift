@@ -46,10 +46,14 @@ enum ServeCommand {
                 await server.stop()
                 return .success
             case .reload:
-                Log("tidings").info(
-                    "reload_ignored",
-                    ["reason": "nothing to reload yet; restart to change certificates"]
-                )
+                let log = Log("tidings")
+                do {
+                    try server.reload()
+                    log.info("reloaded")
+                } catch {
+                    // What was there goes on.
+                    log.error("reload_failed", ["reason": .string(String(describing: error))])
+                }
             }
         }
         return .success

@@ -51,6 +51,8 @@ public final class TidingsServer: Sendable {
     private let stores: [SQLiteHubStore]
     private let mailbox: SQLiteMailbox?
     private let folder: StateFolder
+    private let configuration: ServerConfiguration
+    private let time: any TimeSource
     private let sweeper: Task<Void, Never>
     package let counters: Counters
 
@@ -89,6 +91,8 @@ public final class TidingsServer: Sendable {
         stores = assembly.stores
         mailbox = assembly.mailbox
         folder = assembly.folder
+        configuration = assembly.configuration
+        time = assembly.time
         counters = assembly.counters
         let (gateway, backend, stores, time, log) = (
             assembly.gateway, assembly.backend, assembly.stores, assembly.time, assembly.log
@@ -137,6 +141,24 @@ public final class TidingsServer: Sendable {
         folder.release()
     }
 
+    /// Reads the certificate, the key and the hubs' credential files again, under the names that the configuration gives them.
+    ///
+    /// Open connections keep their certificate, and pushes under way their credentials. With an error nothing has changed.
+    package func reload() throws {
+        let tls = try ServerAssembly.configuredTLS(configuration)
+        var senders: [(Hub, [Platform: any PlatformSender])] = []
+        for settings in configuration.hubs {
+            guard let hub = hubs[settings.name] else { continue }
+            let assembly = SenderAssembly(time: time, gatewayAuthority: nil)
+            senders.append((hub, try assembly.senders(settings, current: hub.dispatcher.senders)))
+        }
+        if let tls { for server in servers { server.replace(tls: tls) } }
+        // In development the credentials are the own gateway's, which do not change.
+        if !configuration.isDevelopment {
+            for (hub, senders) in senders { hub.dispatcher.senders.replace(senders) }
+        }
+    }
+
     /// Open connections of all listeners.
     package var connectionCount: Int { servers.reduce(0) { $0 + $1.connectionCount } }
 }
@@ -177,20 +199,30 @@ private struct ServerAssembly {
         _ = try folder.folder("keys")
         _ = try folder.folder("hubs")
         _ = try folder.folder("files")
-        if let certificate = configuration.certificateFile, let key = configuration.privateKeyFile {
-            guard let chain = try Files.read(certificate) else {
-                throw ConfigurationError("tls.certificate '\(certificate)' does not exist")
-            }
-            guard let keyBytes = try Files.read(key) else {
-                throw ConfigurationError("tls.key '\(key)' does not exist")
-            }
-            tls = try TLSContext.server(certificateChain: chain, privateKey: keyBytes)
+        if let configured = try Self.configuredTLS(configuration) {
+            tls = configured
         } else if configuration.isDevelopment {
             let (context, file) = try Self.developmentTLS(folder)
             tls = context
             endpoints.authorityFile = file
         } else {
             tls = nil
+        }
+    }
+
+    /// Nil when the configuration names no certificate.
+    static func configuredTLS(_ configuration: ServerConfiguration) throws -> TLSContext? {
+        guard let certificate = configuration.certificateFile, let key = configuration.privateKeyFile else {
+            return nil
+        }
+        guard let chain = try Files.read(certificate) else {
+            throw ConfigurationError("tls.certificate '\(certificate)' does not exist")
+        }
+        guard let keyBytes = try Files.read(key) else {
+            throw ConfigurationError("tls.key '\(key)' does not exist")
+        }
+        do { return try TLSContext.server(certificateChain: chain, privateKey: keyBytes) } catch {
+            throw ConfigurationError("tls.certificate and tls.key cannot be used: \(error)")
         }
     }
 

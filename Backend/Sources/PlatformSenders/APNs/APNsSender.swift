@@ -8,7 +8,7 @@ package import TidingsModels
 
 /// Sends to Apple over HTTP/2 with a provider token.
 package final class APNsSender: PlatformSender {
-    private let settings: APNsSettings
+    package let settings: APNsSettings
     private let pool: HTTP2Pool
     private let key: SigningKey
     private let time: any TimeSource
@@ -23,6 +23,8 @@ package final class APNsSender: PlatformSender {
         self.time = time
         key = try SigningKey.privateKey(settings.privateKey)
     }
+
+    deinit { pool.close() }
 
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
         let token: String

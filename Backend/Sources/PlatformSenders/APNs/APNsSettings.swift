@@ -1,7 +1,7 @@
 package import HTTPMessages
 
 /// A hub's credentials at Apple, token mode.
-package struct APNsSettings: Sendable {
+package struct APNsSettings: Sendable, Equatable {
     /// `https://api.push.apple.com`, the sandbox, or a gateway.
     package var endpoint: HTTPURL
     package var keyID: String

@@ -5,7 +5,7 @@ package import TidingsModels
 
 /// Sends to Google over FCM HTTP v1.
 package final class FCMv1Sender: PlatformSender {
-    private let settings: FCMv1Settings
+    package let settings: FCMv1Settings
     private let pool: HTTP2Pool
     private let tokens: OAuthTokenCache
 
@@ -16,6 +16,8 @@ package final class FCMv1Sender: PlatformSender {
             try FCMv1Payload.tokenRequest(settings, now: $0)
         }
     }
+
+    deinit { pool.close() }
 
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
         var answers = [TargetAnswer?](repeating: nil, count: targets.count)

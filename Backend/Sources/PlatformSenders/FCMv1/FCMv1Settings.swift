@@ -3,7 +3,7 @@ import JSONBytes
 package import PushCredentials
 
 /// A hub's credentials at Google: a service account.
-package struct FCMv1Settings: Sendable {
+package struct FCMv1Settings: Sendable, Equatable {
     /// `https://fcm.googleapis.com`, or a gateway.
     package var endpoint: HTTPURL
     package var projectID: String
@@ -13,6 +13,13 @@ package struct FCMv1Settings: Sendable {
     package var tokenURL: HTTPURL
     /// True towards our own gateway, which drops repeats by it.
     package var sendsDeliveryID: Bool
+
+    /// Google names each key, so that equal names are equal keys.
+    package static func == (left: FCMv1Settings, right: FCMv1Settings) -> Bool {
+        left.endpoint == right.endpoint && left.projectID == right.projectID
+            && left.clientEmail == right.clientEmail && left.privateKeyID == right.privateKeyID
+            && left.tokenURL == right.tokenURL && left.sendsDeliveryID == right.sendsDeliveryID
+    }
 
     /// Why a service-account file cannot be used.
     package struct Failure: Error, CustomStringConvertible {

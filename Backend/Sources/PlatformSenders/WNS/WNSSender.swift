@@ -5,7 +5,7 @@ package import TidingsModels
 
 /// Sends to Windows over HTTP/1.1, one request per channel.
 package final class WNSSender: PlatformSender {
-    private let settings: WNSSettings
+    package let settings: WNSSettings
     private let client: HTTPClient
     private let tokens: OAuthTokenCache
     /// Requests under way at a time.

@@ -1,7 +1,7 @@
 package import HTTPMessages
 
 /// A hub's credentials at Microsoft.
-package struct WNSSettings: Sendable {
+package struct WNSSettings: Sendable, Equatable {
     /// `ms-app://…`, or an Entra application id.
     package var packageSID: String
     package var secretKey: String
