@@ -71,6 +71,55 @@ struct OperatorPrograms {
         }
     }
 
+    @Test("the device's remote control as a user types it: login from standard input, send, inbox, status")
+    func remoteControl() async throws {
+        try await World.run { world in
+            try await ScratchFolder.run { folder in
+                let state = folder + "/d"
+                let device = try Programs.start(
+                    "tidings-device",
+                    [
+                        "run", "--state", state, "--ca", try world.authorityFile, "--gateway",
+                        try world.gatewayURL,
+                        "--backend", try world.backendURL,
+                    ]
+                )
+                func control(_ arguments: [String], input: String = "") async throws -> Programs.Output {
+                    try await Programs.run(
+                        "tidings-device",
+                        arguments + ["--state", state],
+                        [:],
+                        input: input
+                    )
+                }
+                let ready = try await control(["status", "--wait"])
+                #expect(ready.lines.first?.contains("\"handle\"") == true, "\(ready.errors)")
+                let early = try await control(["send", "--to", "alice", "Hi"])
+                #expect(early.status == 1 && early.errors.contains("log in first"))
+                let wrong = try await control(["login", "alice"], input: "wrong\n")
+                #expect(wrong.status == 1)
+                #expect(wrong.errors.contains("403 The back end refuses the user name or the password."))
+                let login = try await control(["login", "alice"], input: "alice\n")
+                #expect(login.status == 0 && login.lines.first?.contains("\"user\":\"alice\"") == true)
+
+                let sent = try await control(["send", "--to", "alice", "--platform", "apns,mpns", "Hi"])
+                #expect(sent.status == 1)
+                #expect(sent.lines.map { $0.prefix(8) } == ["apns: ok", "mpns: fa"])
+                #expect(try await control(["send", "--secure", "The PIN is 4711"]).status == 0)
+                var events: [String] = []
+                while events.last?.contains("4711") != true { events.append(try await device.nextLine()) }
+                #expect(events.contains { $0.contains("From alice: Hi") })
+                let inbox = try await control(["inbox"])
+                #expect(inbox.status == 0 && inbox.lines.count == 2)
+                #expect(inbox.lines.last?.contains("The PIN is 4711") == true)
+                #expect(try await control(["logout"]).status == 0)
+                #expect(try await control(["inbox"]).lines.isEmpty)
+                device.send(SIGTERM)
+                #expect(try await device.end().status == 0)
+            }
+        }
+    }
+
     private func health(_ url: String, trusting file: String) async throws -> Int {
         let url = try #require(HTTPURL(url + "/-/health"))
         let trust = OutboundTrust(authorityFiles: [url.origin: file])
