@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize peers
+.PHONY: demo test build release format lint imports packages bench sanitize peers crash
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -46,6 +46,11 @@ sanitize: packages
 	LD_PRELOAD=$(CURDIR)/.build/thread-sanitizer/mutex.so $(SWIFT) test --skip-build --disable-xctest $(THREADS)
 	LSAN_OPTIONS="suppressions=$(CURDIR)/scripts/leak-sanitizer.supp" \
 		$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build/address-sanitizer
+
+# Scenario 09: kill -9 in the middle of broadcasts, 20 times each; about seven minutes.
+crash: packages
+	$(SWIFT) build --product tidings-crash-test
+	"$$($(SWIFT) build --show-bin-path)/tidings-crash-test" $(ARGS)
 
 peers: packages
 	scripts/test-peers

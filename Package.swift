@@ -225,6 +225,17 @@ let package = Package(
                 "PushCredentials", "ProcessLifecycle", "DeviceLink",
             ]
         ),
+        program(
+            "tidings-crash-test",
+            path: "ConformanceTests/Crash",
+            [
+                "TidingsConformance", "HubClient", "GatewayConnection", "DeviceLink", "DeviceDaemon",
+                "TidingsModels",
+                "JSONBytes", "HTTPMessages", "OutboundHTTP", "ProcessLifecycle", "PushTelemetry",
+                "EventLoops", "tidings",
+                "tidings-device",
+            ]
+        ),
         tests(
             "SharedTests",
             path: "Shared/Tests/SharedTests",

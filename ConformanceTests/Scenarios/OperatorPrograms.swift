@@ -1,10 +1,12 @@
 import Glibc
 import HTTPMessages
+import HubClient
 import JSONBytes
 import OutboundHTTP
 import ProcessLifecycle
 import TLSTransport
 import Testing
+import TidingsModels
 import TidingsBackend
 import TidingsConformance
 
@@ -117,6 +119,79 @@ struct OperatorPrograms {
                 device.send(SIGTERM)
                 #expect(try await device.end().status == 0)
             }
+        }
+    }
+
+    @Test("a backup of a server under load has everything that was acknowledged before it, and can be served")
+    func backup() async throws {
+        try await ScratchFolder.run { folder in
+            var configuration = ServerConfiguration(statePath: folder + "/state")
+            configuration.isDevelopment = true
+            configuration.useFreePorts()
+            let server = try await TidingsServer.start(configuration)
+            func hub(_ server: TidingsServer) throws -> HubClient {
+                let text =
+                    server.endpoints.connectionStrings["tidings"]?["DefaultFullSharedAccessSignature"] ?? ""
+                let connection = try HubConnectionString(parsing: text)
+                let trust = OutboundTrust(
+                    authorityFiles: [server.endpoints.hub ?? "": server.endpoints.authorityFile ?? ""]
+                )
+                return HubClient(
+                    connection,
+                    hub: "tidings",
+                    client: HTTPClient(trust: trust),
+                    time: SystemTimeSource()
+                )
+            }
+            let live = try hub(server)
+            let acknowledged = AsyncStream.makeStream(of: RegistrationID.self)
+            let writers = Task {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for writer in 0..<8 {
+                        group.addTask {
+                            var index = 0
+                            while !Task.isCancelled {
+                                index += 1
+                                let handle = "AB\(writer)0" + String(100_000 + index)
+                                let content = RegistrationContent(
+                                    handle: try PlatformHandle(handle, platform: .apns),
+                                    tags: [try HubTag("w\(writer)")]
+                                )
+                                acknowledged.continuation.yield(try await live.create(content).id)
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            var before: [RegistrationID] = []
+            for await id in acknowledged.stream {
+                before.append(id)
+                if before.count == 300 { break }
+            }
+            let copy = folder + "/copy"
+            let output = try await Programs.run(
+                "tidings",
+                ["backup", copy, "--state", folder + "/state"],
+                [:]
+            )
+            #expect(output.status == 0, "\(output.errors)")
+            #expect(output.lines.first?.contains("files of") == true)
+            writers.cancel()
+            _ = try? await writers.value
+            let again = try await Programs.run(
+                "tidings",
+                ["backup", copy, "--state", folder + "/state"],
+                [:]
+            )
+            #expect(again.status == 64 && again.errors.contains("exists already"))
+            await server.stop()
+
+            configuration.statePath = copy
+            let restored = try await TidingsServer.start(configuration)
+            let client = try hub(restored)
+            for id in before { #expect(try await client.registration(id) != nil) }
+            await restored.stop()
         }
     }
 

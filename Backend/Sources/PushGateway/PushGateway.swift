@@ -83,6 +83,7 @@ package final class PushGateway: Sendable {
         let version = Hex.encode(Digests.random(16))
         let posted = try await mailbox.post(message, version: version, now: time.now)
         counters.add("gateway_messages_total{platform=\"\(message.handle.platform.appName)\"}")
+        if case .repeated = posted.result { counters.add("gateway_messages_repeated_total") }
         guard let uaid = posted.uaid else { return posted.result }
         if message.expires != nil {
             router.wake(uaid)

@@ -20,6 +20,7 @@ public enum TidingsCommand {
           outcomes ID   show what became of a notification
           registrations list the registrations of a hub
           users         add, remove or list users of the app back end
+          backup DIR    copy a state folder, also of a running server
           keys          print the connection strings of the hubs in a state folder
 
         'tidings <command> --help' tells the options of a command.
@@ -35,6 +36,7 @@ public enum TidingsCommand {
         case "outcomes": code = await OperatorCommands.outcomes(Array(arguments.dropFirst()))
         case "registrations": code = await OperatorCommands.registrations(Array(arguments.dropFirst()))
         case "users": code = await UserCommands.run(Array(arguments.dropFirst()))
+        case "backup": code = await BackupCommand.run(Array(arguments.dropFirst()))
         case "keys": code = await KeyCommand.run(Array(arguments.dropFirst()))
         case "help", "--help", "-h":
             Console.print(usage)

@@ -9,7 +9,7 @@ import PushCredentials
 import TidingsModels
 
 /// What every operator's command does around its own work.
-private enum Operator {
+enum Operator {
     /// Reads the options, prints the help that is asked for, and turns a failure into one line and an exit code.
     static func run(
         _ help: String,

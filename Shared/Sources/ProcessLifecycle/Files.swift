@@ -86,6 +86,64 @@ package enum Files {
 
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+    /// The entries of a folder, sorted; nil when there is no such folder.
+    package static func list(_ path: String) -> [(name: String, isFolder: Bool)]? {
+        guard let folder = opendir(path) else { return nil }
+        defer { closedir(folder) }
+        var entries: [(name: String, isFolder: Bool)] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name == "." || name == ".." { continue }
+            var status = stat()
+            guard lstat(path + "/" + name, &status) == 0 else { continue }
+            entries.append((name, status.st_mode & S_IFMT == S_IFDIR))
+        }
+        return entries.sorted { $0.name < $1.name }
+    }
+
+    /// Copies a file of any size and flushes the copy; false when the source does not exist (any more).
+    package static func copy(
+        _ source: String,
+        to target: String,
+        mode: UInt32 = 0o600
+    ) throws(Failure) -> Bool {
+        let input = open(source, O_RDONLY | O_CLOEXEC)
+        if input < 0 {
+            if errno == ENOENT { return false }
+            throw Failure("open", source, errno)
+        }
+        defer { close(input) }
+        let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard output >= 0 else { throw Failure("write", target, errno) }
+        defer { close(output) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = Glibc.read(input, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Failure("read", source, errno) }
+            if count == 0 { break }
+            var written = 0
+            while written < count {
+                let step = buffer.withUnsafeBytes {
+                    Glibc.write(output, $0.baseAddress.map { $0 + written }, count - written)
+                }
+                if step < 0, errno == EINTR { continue }
+                guard step >= 0 else { throw Failure("write", target, errno) }
+                written += step
+            }
+        }
+        guard fdatasync(output) == 0 else { throw Failure("flush", target, errno) }
+        return true
+    }
+
+    /// Gives a finished file or folder its name, durably.
+    package static func move(_ source: String, to target: String) throws(Failure) {
+        guard rename(source, target) == 0 else { throw Failure("rename", source, errno) }
+        flushFolder(of: target)
+    }
+
     /// Removes a folder with everything in it. Used for scratch folders.
     package static func removeTree(_ path: String) {
         guard let folder = opendir(path) else {

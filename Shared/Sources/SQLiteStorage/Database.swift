@@ -54,6 +54,20 @@ package final class Database: Sendable {
         readers.close()
     }
 
+    /// Writes a consistent copy of a database that may be in use, in this process or another; returns when it is on disk.
+    ///
+    /// The source is opened for reading alone: a checkpoint from a second connection could damage the log of a live one.
+    package static func copy(_ source: String, to target: String) throws(SQLiteError) {
+        let connection = try Connection(path: source, access: .readOnly)
+        // https://www.sqlite.org/lang_vacuum.html#vacuuminto: one snapshot, and the schema version goes with it.
+        try connection.run("VACUUM INTO ?1", .text(target))
+        let copy = try Connection(path: target, access: .readWrite)
+        guard try copy.row("PRAGMA quick_check", read: { (row) throws(SQLiteError) in row.text(0) }) == "ok"
+        else {
+            throw SQLiteError(code: 11, message: "the copy of \(source) is damaged")
+        }
+    }
+
     /// Runs `body` in the current transaction and returns its result once the transaction is on disk.
     ///
     /// `onCommit` runs on the writer thread after the commit and before any answer leaves, in commit order: this

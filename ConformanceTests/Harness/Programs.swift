@@ -1,30 +1,29 @@
 import Foundation
-import Glibc
+package import Glibc
 import ProcessLifecycle
-import TidingsConformance
 
 /// Runs the built programs as processes of their own.
-enum Programs {
-    struct Output {
-        var status: Int32
-        var lines: [String]
-        var errors: String
+package enum Programs {
+    package struct Output: Sendable {
+        package var status: Int32
+        package var lines: [String]
+        package var errors: String
     }
 
-    /// The folder with the built programs: beside the test bundle.
+    /// The folder with the built programs: beside the test bundle, or beside the program that runs.
     private static var folder: URL {
-        var url = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         if let bundle = CommandLine.arguments.first(where: { $0.hasSuffix(".xctest") }) {
-            url = URL(fileURLWithPath: bundle).deletingLastPathComponent()
+            return URL(fileURLWithPath: bundle).deletingLastPathComponent()
         }
-        return url
+        return URL(fileURLWithPath: Files.programFolder)
     }
 
-    static func tidings(_ arguments: [String], connection: String, ca: String) async throws -> Output {
+    package static func tidings(_ arguments: [String], connection: String, ca: String) async throws -> Output
+    {
         try await run("tidings", arguments, ["TIDINGS_CONNECTION": connection, "TIDINGS_CA": ca])
     }
 
-    static func run(
+    package static func run(
         _ name: String,
         _ arguments: [String],
         _ environment: [String: String],
@@ -93,8 +92,8 @@ enum Programs {
     }
 
     /// A program that runs until it is told to end.
-    final class Running: Sendable {
-        let process: pid_t
+    package final class Running: Sendable {
+        package let process: pid_t
         private let scratch: String
         private let reader: FileHandle
 
@@ -109,7 +108,7 @@ enum Programs {
         }
 
         /// The next line of standard output; to be called by one at a time.
-        func nextLine() async throws -> String {
+        package func nextLine() async throws -> String {
             try await Programs.onThread { [reader] in
                 var line: [UInt8] = []
                 while let byte = try reader.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
@@ -119,10 +118,26 @@ enum Programs {
             }
         }
 
-        func send(_ signal: Int32) { kill(process, signal) }
+        /// What it has printed and nobody has read, without waiting.
+        package func unreadLines() -> [String] {
+            let descriptor = reader.fileDescriptor
+            let flags = fcntl(descriptor, F_GETFL)
+            _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK)
+            defer { _ = fcntl(descriptor, F_SETFL, flags) }
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 64 << 10)
+            while true {
+                let count = read(descriptor, &buffer, buffer.count)
+                guard count > 0 else { break }
+                bytes += buffer[..<count]
+            }
+            return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+
+        package func send(_ signal: Int32) { kill(process, signal) }
 
         /// Waits for the end; the lines are those on standard error.
-        func end() async throws -> (status: Int32, errors: String) {
+        package func end() async throws -> (status: Int32, errors: String) {
             try await Programs.onThread { [process, scratch] in
                 defer { Files.removeTree(scratch) }
                 // The FIFO is not read again.
@@ -134,7 +149,7 @@ enum Programs {
     }
 
     /// Starts a program and leaves it running.
-    static func start(
+    package static func start(
         _ name: String,
         _ arguments: [String],
         _ environment: [String: String] = [:]
