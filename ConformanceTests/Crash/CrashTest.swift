@@ -117,9 +117,13 @@ struct CrashTest {
         if !isGood { failureCount += 1 }
         let success = details.count(.success)
         Console.print(
-            "\(isGood ? "ok    " : "FAILED") \(text): killed at \(atKill * 100 / online) %; lost \(lost), shown twice \(twice), repeats dropped \(repeats); \(details.state.rawValue), \(success) of \(total) Success; \(ContinuousClock.now - began)"
+            "\(isGood ? "ok    " : "FAILED") \(text): killed at \(atKill * 100 / online) %; lost \(lost), shown twice \(twice), repeats dropped \(repeats); \(details.state.rawValue), \(success) of \(total) Success; \(Self.seconds(since: began)) s"
         )
         if success != total { Console.print("       outcomes: \(details.outcomes)") }
+    }
+
+    private static func seconds(since began: ContinuousClock.Instant) -> Double {
+        Double((ContinuousClock.now - began) / .milliseconds(100)).rounded() / 10
     }
 
     private func finalDetails(_ id: NotificationID) async throws -> NotificationDetails {

@@ -5,11 +5,15 @@ import TLSTransport
 
 /// A plain TCP connection for requests that no library would send.
 package enum RawConnection {
-    /// Real time, after which the answer so far is returned.
+    /// Real time, after which the exchange has failed.
     private static let patience = Duration.seconds(60)
 
     /// Sends bytes in clear and returns everything that comes back until the server closes.
     package static func exchange(_ bytes: [UInt8], with address: String) async throws -> String {
+        String(decoding: try await self.bytes(bytes, with: address), as: UTF8.self)
+    }
+
+    package static func bytes(_ bytes: [UInt8], with address: String) async throws -> [UInt8] {
         guard let url = HTTPURL(address) else { throw WorldFailure("'\(address)' is not a URL") }
         let loop = EventLoopGroup.shared.next()
         let handler = Collector(bytes)
@@ -28,7 +32,11 @@ package enum RawConnection {
             loop.execute { handler.stream?.close(.deadline) }
         }
         defer { timeout.cancel() }
-        return String(decoding: await handler.answer(), as: UTF8.self)
+        let (bytes, reason) = await handler.answer()
+        guard reason != .deadline else {
+            throw WorldFailure("the server did not close; it sent \(bytes.count) bytes")
+        }
+        return bytes
     }
 }
 
@@ -38,20 +46,20 @@ private final class Collector: StreamConnectionHandler, @unchecked Sendable {
     private var received: [UInt8] = []
     var stream: StreamConnection?
     private struct Answer {
-        var bytes: [UInt8]?
-        var waiter: CheckedContinuation<[UInt8], Never>?
+        var result: ([UInt8], StreamCloseReason)?
+        var waiter: CheckedContinuation<([UInt8], StreamCloseReason), Never>?
     }
     private let state = Mutex(Answer())
 
     init(_ request: [UInt8]) { self.request = request }
 
-    func answer() async -> [UInt8] {
+    func answer() async -> ([UInt8], StreamCloseReason) {
         await withCheckedContinuation { continuation in
-            let bytes = state.withLock { state in
-                if state.bytes == nil { state.waiter = continuation }
-                return state.bytes
+            let result = state.withLock { state in
+                if state.result == nil { state.waiter = continuation }
+                return state.result
             }
-            if let bytes { continuation.resume(returning: bytes) }
+            if let result { continuation.resume(returning: result) }
         }
     }
 
@@ -63,12 +71,12 @@ private final class Collector: StreamConnectionHandler, @unchecked Sendable {
 
     func streamClosed(_ reason: StreamCloseReason) {
         stream = nil
-        let bytes = received
+        let result = (received, reason)
         let waiter = state.withLock { state in
-            state.bytes = bytes
+            state.result = result
             defer { state.waiter = nil }
             return state.waiter
         }
-        waiter?.resume(returning: bytes)
+        waiter?.resume(returning: result)
     }
 }

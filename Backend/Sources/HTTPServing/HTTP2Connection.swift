@@ -13,6 +13,8 @@ final class HTTP2Connection: @unchecked Sendable {
     private var streams: [Int32: HTTP2Stream] = [:]
     /// Requests whose head arrived in this read; their handlers start after nghttp2 returned.
     private var arrived: [HTTP2Stream] = []
+    /// The request whose header block is not complete; there is one at most (RFC 9113 section 4.3).
+    private var openHead: (stream: Int32, began: UInt64)?
     private var isSendScheduled = false
     private var isDraining = false
     /// Response bytes queued on the socket before nghttp2 is asked for more.
@@ -61,9 +63,10 @@ final class HTTP2Connection: @unchecked Sendable {
                 400,
                 "HTTP/2: \(String(cString: nghttp2_strerror(Int32(count))))"
             )
+            // The library sends no GOAWAY of its own for what it calls fatal, such as a flood (RFC 9113 section 10.5).
+            nghttp2_session_terminate_session(session, UInt32(NGHTTP2_ENHANCE_YOUR_CALM.rawValue))
             sendNow()
-            stream.isReadingPaused = true
-            return stream.closeWhenDrained()
+            return stream.closeLingering()
         }
         let started = arrived
         arrived.removeAll(keepingCapacity: true)
@@ -102,6 +105,11 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     private func setDeadline() {
+        if let openHead {
+            // A head that comes in drops does not move its own deadline.
+            stream.deadline = openHead.began + limits.headTimeout.wholeMilliseconds
+            return
+        }
         let timeout = streams.isEmpty ? limits.idleTimeout : max(limits.bodyTimeout, .seconds(60))
         stream.deadline = stream.loop.nowMilliseconds + timeout.wholeMilliseconds
     }
@@ -109,6 +117,7 @@ final class HTTP2Connection: @unchecked Sendable {
     // MARK: nghttp2 events
 
     fileprivate func began(_ id: Int32) {
+        openHead = (id, stream.loop.nowMilliseconds)
         let loop = stream.loop
         streams[id] = HTTP2Stream(id: id) { [weak self] in
             loop.execute { [weak self] in self?.bodyWanted(id) }
@@ -120,6 +129,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     fileprivate func headEnded(_ id: Int32) {
+        if openHead?.stream == id { openHead = nil }
         guard let item = streams[id], !item.isHeadComplete else { return }
         item.isHeadComplete = true
         arrived.append(item)
@@ -138,6 +148,7 @@ final class HTTP2Connection: @unchecked Sendable {
     fileprivate func inputEnded(_ id: Int32) { streams[id]?.body.feed([], isLast: true) }
 
     fileprivate func streamClosed(_ id: Int32) {
+        if openHead?.stream == id { openHead = nil }
         guard let item = streams.removeValue(forKey: id) else { return }
         item.body.fail()
         item.isClosed = true

@@ -60,7 +60,15 @@ package final class SocketPoll {
 
     fileprivate func ready(status: Int32, events: Int32) {
         if status < 0 {
+            // libuv has stopped watching (uv_poll reports POLLERR once). One read may return what came before a reset and not
+            // the reset itself: whoever is still interested is called again, until a read or write fails.
+            let wanted = watched
+            watched = 0
             onReady?(true, true)
+            if watched == 0, let poll, wanted != 0 {
+                watched = wanted
+                uv_poll_start(poll, wanted, pollReady)
+            }
         } else {
             onReady?(events & Int32(UV_READABLE.rawValue) != 0, events & Int32(UV_WRITABLE.rawValue) != 0)
         }
