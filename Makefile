@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize peers crash
+.PHONY: demo test build release format lint imports packages bench sanitize peers crash install
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -21,6 +21,16 @@ build: packages
 release: packages
 	$(SWIFT) build -c release --static-swift-stdlib --product tidings
 	$(SWIFT) build -c release --static-swift-stdlib --product tidings-device
+
+# Programs to PREFIX/bin, units to PREFIX/lib/systemd/system; run `make release` before, as yourself.
+PREFIX ?= /usr/local
+BINARIES = .build/release
+install:
+	install -D -m 755 $(BINARIES)/tidings $(DESTDIR)$(PREFIX)/bin/tidings
+	install -D -m 755 $(BINARIES)/tidings-device $(DESTDIR)$(PREFIX)/bin/tidings-device
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for unit in Backend/Deployment/tidings.service Client/Deployment/tidings-device.service; do \
+		sed 's|/usr/local/bin|$(PREFIX)/bin|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$(basename $$unit); done
 
 format:
 	$(SWIFT) format --in-place --recursive --parallel $(FORMATTED)

@@ -22,7 +22,7 @@ enum ServeCommand {
             Console.print(usage)
             return .success
         }
-        // Before any thread exists: signals go to the thread that waits for them.
+        // Before anything that a signal would leave half done.
         let signals = Signals.stream()
         var configuration = ServerConfiguration(statePath: StateFolder.defaultPath("tidings"))
         let server: TidingsServer
