@@ -15,19 +15,19 @@ import TidingsModels
 
 /// A platform that answers as it is told and remembers what it got.
 private final class ScriptedSender: PlatformSender {
-    private let state: Mutex<(calls: [[String]], script: @Sendable (Int, PushTarget) -> TargetAnswer)>
+    private let received = Mutex<[[String]]>([])
+    // Not inside the mutex: there a closure gets another wrapper at each access, which ends in a deep stack.
+    private let script: @Sendable (Int, PushTarget) -> TargetAnswer
 
-    init(_ script: @escaping @Sendable (_ call: Int, PushTarget) -> TargetAnswer) {
-        state = Mutex(([], script))
-    }
+    init(_ script: @escaping @Sendable (_ call: Int, PushTarget) -> TargetAnswer) { self.script = script }
 
-    var calls: [[String]] { state.withLock { $0.calls } }
+    var calls: [[String]] { received.withLock { $0 } }
     var handles: [String] { calls.flatMap { $0 } }
 
     func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
-        let (call, script) = state.withLock { state in
-            state.calls.append(targets.map(\.handle.text))
-            return (state.calls.count, state.script)
+        let call = received.withLock { calls in
+            calls.append(targets.map(\.handle.text))
+            return calls.count
         }
         return targets.map { script(call, $0) }
     }

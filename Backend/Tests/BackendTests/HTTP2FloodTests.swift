@@ -44,7 +44,7 @@ struct HTTP2FloodTests {
             }
             _ = try await RawConnection.bytes(bytes, with: server.address)
             let served = server.counters["http_requests_total"]
-            #expect(served > 0 && served < 5000, "\(served) requests")
+            #expect(served < 5000, "\(served) requests")
             #expect(
                 try await server.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").hasPrefix(
                     "HTTP/1.1 200"
