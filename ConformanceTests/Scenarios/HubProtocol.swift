@@ -235,6 +235,22 @@ struct HubProtocol {
                     "\(reason): \(answer.text)"
                 )
             }
+            let coded = try await call(
+                world,
+                "POST",
+                "/tidings/messages",
+                "{}",
+                fields: ["Content-Encoding": "gzip"]
+            )
+            #expect(coded.status.code == 400 && coded.text.contains("gzip"))
+            let codedText = try await world.backend(
+                "POST",
+                "/api/notifications?pns=apns&to_tag=bob",
+                as: "alice",
+                json: "\"x\"",
+                fields: ["Content-Encoding": "br"]
+            )
+            #expect(codedText.status.code == 400 && codedText.text.contains("br"))
             let large = try await call(
                 world,
                 "POST",
