@@ -6,6 +6,8 @@ package final class SocketPoll {
     package let descriptor: Int32
     private var poll: UnsafeMutablePointer<uv_poll_t>?
     private var watched: Int32 = 0
+    /// libuv stopped by itself; ``watched`` is not in force.
+    private var isHalted = false
     /// Called with what is possible now; errors count as readable, so that the next read reports them.
     package var onReady: ((_ readable: Bool, _ writable: Bool) -> Void)?
 
@@ -27,7 +29,8 @@ package final class SocketPoll {
         guard let poll else { return }
         let events =
             (readable ? Int32(UV_READABLE.rawValue) : 0) | (writable ? Int32(UV_WRITABLE.rawValue) : 0)
-        guard events != watched else { return }
+        guard events != watched || isHalted else { return }
+        isHalted = false
         watched = events
         if events == 0 { uv_poll_stop(poll) } else { uv_poll_start(poll, events, pollReady) }
     }
@@ -62,12 +65,11 @@ package final class SocketPoll {
         if status < 0 {
             // libuv has stopped watching (uv_poll reports POLLERR once). One read may return what came before a reset and not
             // the reset itself: whoever is still interested is called again, until a read or write fails.
-            let wanted = watched
-            watched = 0
+            isHalted = true
             onReady?(true, true)
-            if watched == 0, let poll, wanted != 0 {
-                watched = wanted
-                uv_poll_start(poll, wanted, pollReady)
+            if isHalted, let poll, watched != 0 {
+                isHalted = false
+                uv_poll_start(poll, watched, pollReady)
             }
         } else {
             onReady?(events & Int32(UV_READABLE.rawValue) != 0, events & Int32(UV_WRITABLE.rawValue) != 0)
