@@ -1,9 +1,10 @@
 import CTidingsUV
 import Glibc
 
-/// Readiness of one descriptor. Loop-confined; owns the descriptor and closes it after libuv let go of it.
+/// Readiness of one descriptor. Loop-confined; closes a descriptor that it owns after libuv let go of it.
 package final class SocketPoll {
     package let descriptor: Int32
+    private let isOwner: Bool
     private var poll: UnsafeMutablePointer<uv_poll_t>?
     private var watched: Int32 = 0
     /// libuv stopped by itself; ``watched`` is not in force.
@@ -11,14 +12,16 @@ package final class SocketPoll {
     /// Called with what is possible now; errors count as readable, so that the next read reports them.
     package var onReady: ((_ readable: Bool, _ writable: Bool) -> Void)?
 
-    package init(descriptor: Int32, on loop: EventLoop) throws(SystemError) {
+    /// - Parameter isOwner: False for a descriptor that a C library closes; call ``close()`` before it does.
+    package init(descriptor: Int32, on loop: EventLoop, isOwner: Bool = true) throws(SystemError) {
         loop.preconditionOnLoop()
         self.descriptor = descriptor
+        self.isOwner = isOwner
         let poll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
         let code = uv_poll_init_socket(loop.handle, poll, descriptor)
         guard code == 0 else {
             poll.deallocate()
-            Glibc.close(descriptor)
+            if isOwner { Glibc.close(descriptor) }
             throw SystemError(code: code, call: "uv_poll_init_socket")
         }
         poll.pointee.data = Unmanaged.passRetained(self).toOpaque()
@@ -41,8 +44,8 @@ package final class SocketPoll {
         return descriptor
     }
 
-    /// Stops watching and closes the descriptor.
-    package func close() { letGo(closesDescriptor: true) }
+    /// Stops watching, and closes the descriptor if it is owned.
+    package func close() { letGo(closesDescriptor: isOwner) }
 
     private func letGo(closesDescriptor: Bool) {
         onReady = nil

@@ -7,7 +7,7 @@ final class CurlEngine: @unchecked Sendable {
     private let loop: EventLoop
     private var multi: UnsafeMutableRawPointer?
     private var timer: LoopTimer?
-    private var sockets: [Int32: ForeignPoll] = [:]
+    private var sockets: [Int32: SocketPoll] = [:]
     /// Transfers under way, so that they live until they end.
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
 
@@ -49,25 +49,20 @@ final class CurlEngine: @unchecked Sendable {
 
     fileprivate func watch(_ descriptor: curl_socket_t, _ what: Int32) {
         if what == CURL_POLL_REMOVE {
-            sockets.removeValue(forKey: descriptor)?.stop()
+            sockets.removeValue(forKey: descriptor)?.close()
             return
         }
-        let socket: ForeignPoll
+        let socket: SocketPoll
         if let known = sockets[descriptor] {
             socket = known
         } else {
-            guard
-                let made = try? ForeignPoll(
+            guard let made = try? SocketPoll(descriptor: descriptor, on: loop, isOwner: false) else { return }
+            made.onReady = { [weak self] readable, writable in
+                self?.act(
                     descriptor,
-                    on: loop,
-                    onReady: { [weak self] readable, writable in
-                        self?.act(
-                            descriptor,
-                            (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0)
-                        )
-                    }
+                    (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0)
                 )
-            else { return }
+            }
             socket = made
             sockets[descriptor] = made
         }
@@ -108,12 +103,12 @@ final class CurlEngine: @unchecked Sendable {
 /// What an engine leaves behind, disposed of on its loop.
 private struct Remains: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer?
-    let sockets: [ForeignPoll]
+    let sockets: [SocketPoll]
     let timer: LoopTimer?
 
     func dispose() {
         timer?.cancel()
-        for socket in sockets { socket.stop() }
+        for socket in sockets { socket.close() }
         guard let multi else { return }
         // The callbacks' context is gone.
         _ = tidings_curl_multi_socket_function(multi, { _, _, _, _, _ in 0 }, nil)
