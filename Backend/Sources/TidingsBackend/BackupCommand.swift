@@ -44,11 +44,12 @@ package enum Backup {
             var fileCount = 0
             for folder in ["keys", "ca", "hubs"] { fileCount += try copy(folder, source, partial) }
             for name in ["gateway.sqlite", "backend.sqlite"] where Files.exists(source + "/" + name) {
-                try Database.copy(source + "/" + name, to: partial + "/" + name)
+                try copyDatabase(source + "/" + name, to: partial + "/" + name)
                 fileCount += 1
             }
             // After the database that names them: a file that is new meanwhile does no harm.
             fileCount += try copy("files", source, partial)
+            try Files.flush(partial)
             try Files.move(partial, to: target)
             return fileCount
         } catch {
@@ -65,7 +66,7 @@ package enum Backup {
         for entry in entries where !entry.isFolder && !entry.name.hasSuffix(".new") {
             let path = folder + "/" + entry.name
             if entry.name.hasSuffix(".sqlite") {
-                try Database.copy(source + "/" + path, to: target + "/" + path)
+                try copyDatabase(source + "/" + path, to: target + "/" + path)
             } else if entry.name.hasSuffix("-wal") || entry.name.hasSuffix("-shm") {
                 continue
             } else if try !Files.copy(source + "/" + path, to: target + "/" + path) {
@@ -73,6 +74,12 @@ package enum Backup {
             }
             fileCount += 1
         }
+        try Files.flush(target + "/" + folder)
         return fileCount
+    }
+
+    private static func copyDatabase(_ source: String, to target: String) throws {
+        try Database.copy(source, to: target)
+        try Files.flush(target)
     }
 }

@@ -45,7 +45,7 @@ package final class FileWriter: @unchecked Sendable {
         close(file)
         file = -1
         guard rename(temporary, path) == 0 else { throw Files.Failure("rename", temporary, errno) }
-        Files.flushFolder(of: path)
+        try Files.flushFolder(of: path)
     }
 }
 

@@ -59,20 +59,21 @@ package enum Files {
         close(file)
         guard flushed == 0 else { throw Failure("flush", temporary, code) }
         guard rename(temporary, path) == 0 else { throw Failure("rename", temporary, errno) }
-        flushFolder(of: path)
+        try flushFolder(of: path)
     }
 
     /// Makes a rename in a file's folder durable.
-    package static func flushFolder(of path: String) {
+    package static func flushFolder(of path: String) throws(Failure) {
         let parent = path.split(separator: "/").dropLast().joined(separator: "/")
-        let folder = open(
-            path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent),
-            O_RDONLY | O_DIRECTORY | O_CLOEXEC
-        )
-        if folder >= 0 {
-            fsync(folder)
-            close(folder)
-        }
+        try flush(path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent))
+    }
+
+    /// Returns when a file, or what a folder lists, is on disk.
+    package static func flush(_ path: String) throws(Failure) {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Failure("open", path, errno) }
+        defer { close(file) }
+        guard fsync(file) == 0 else { throw Failure("flush", path, errno) }
     }
 
     package static func remove(_ path: String) { unlink(path) }
@@ -141,7 +142,7 @@ package enum Files {
     /// Gives a finished file or folder its name, durably.
     package static func move(_ source: String, to target: String) throws(Failure) {
         guard rename(source, target) == 0 else { throw Failure("rename", source, errno) }
-        flushFolder(of: target)
+        try flushFolder(of: target)
     }
 
     /// Removes a folder with everything in it. Used for scratch folders.

@@ -54,7 +54,8 @@ package final class Database: Sendable {
         readers.close()
     }
 
-    /// Writes a consistent copy of a database that may be in use, in this process or another; returns when it is on disk.
+    /// Writes a consistent copy of a database that may be in use, in this process or another.
+    /// Whoever needs the copy on disk flushes it.
     ///
     /// The source is opened for reading alone: a checkpoint from a second connection could damage the log of a live one.
     package static func copy(_ source: String, to target: String) throws(SQLiteError) {
