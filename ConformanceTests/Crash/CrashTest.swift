@@ -130,7 +130,9 @@ struct CrashTest {
         let deadline = ContinuousClock.now + Self.patience
         while true {
             // The hub may be on its way back.
-            if let details = try? await hub.details(id), details.state.isFinal { return details }
+            if let details = try? await hub.finalDetails(id, within: Self.patience), details.state.isFinal {
+                return details
+            }
             guard ContinuousClock.now < deadline else { throw WorldFailure("\(id) does not end") }
             try await Task.sleep(for: .milliseconds(50))
         }

@@ -201,17 +201,11 @@ public final class World: Sendable {
 
     /// What became of a send, once every target has its outcome.
     public func outcome(_ id: NotificationID) async throws -> NotificationDetails {
-        let hub = try hub()
-        let deadline = ContinuousClock.now + .seconds(60)
-        while true {
-            let details = try await hub.details(id)
-            if details.state.isFinal { return details }
-            guard ContinuousClock.now < deadline else {
-                throw WorldFailure("the send \(id) is still \(details.state.rawValue)")
-            }
-            // The protocol's only way to learn the state is to ask again.
-            try await Task.sleep(for: .milliseconds(5))
+        let details = try await hub().finalDetails(id, every: .milliseconds(5))
+        guard details.state.isFinal else {
+            throw WorldFailure("the send \(id) is still \(details.state.rawValue)")
         }
+        return details
     }
 
     // MARK: Devices

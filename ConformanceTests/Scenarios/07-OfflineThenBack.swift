@@ -20,12 +20,7 @@ struct OfflineThenBack {
         try await World.run { world in
             let device = try await world.device("phone", .apns)
             let hub = try world.hub()
-            _ = try await hub.create(
-                RegistrationContent(
-                    handle: try PlatformHandle(try await device.handle(), platform: .apns),
-                    tags: [try HubTag("me")]
-                )
-            )
+            try await world.registerNative(device, .apns, tag: "me")
             await device.stop()
             func send(_ notification: HubNotification) async throws {
                 #expect(try await hub.testSend(notification, tags: "me").success == 1)
@@ -67,12 +62,7 @@ struct OfflineThenBack {
         try await World.run { world in
             let device = try await world.device("phone", .fcmV1)
             let hub = try world.hub()
-            _ = try await hub.create(
-                RegistrationContent(
-                    handle: try PlatformHandle(try await device.handle(), platform: .fcmV1),
-                    tags: [try HubTag("me")]
-                )
-            )
+            try await world.registerNative(device, .fcmV1, tag: "me")
             await device.stop()
             func send(_ index: Int) async throws -> NotificationOutcome {
                 try await hub.testSend(

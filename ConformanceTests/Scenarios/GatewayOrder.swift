@@ -34,12 +34,7 @@ struct GatewayOrder {
                 if case .registered(_, let given) = event { handle = given }
             }
             let hub = try world.hub()
-            _ = try await hub.create(
-                RegistrationContent(
-                    handle: try PlatformHandle(handle, platform: .apns),
-                    tags: [try HubTag("slow")]
-                )
-            )
+            try await world.registerNative(handle, .apns, tag: "slow")
             func push(_ index: Int, _ headers: [RegistrationTemplate.Header] = []) async throws {
                 let outcome = try await hub.testSend(
                     .native(.apns, "{\"aps\":{\"alert\":\"\(index)\"}}", headers: headers),
@@ -68,12 +63,7 @@ struct GatewayOrder {
         try await World.run { world in
             let device = try await world.device("google", .fcmV1)
             let hub = try world.hub()
-            _ = try await hub.create(
-                RegistrationContent(
-                    handle: try PlatformHandle(try await device.handle(), platform: .fcmV1),
-                    tags: [try HubTag("g")]
-                )
-            )
+            try await world.registerNative(device, .fcmV1, tag: "g")
             func outcome(_ message: String) async throws -> String {
                 try await hub.testSend(.native(.fcmV1, "{\"message\":\(message)}"), tags: "g").results.first?
                     .outcome ?? "no result"

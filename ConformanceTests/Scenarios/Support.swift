@@ -1,8 +1,10 @@
 import HTTPMessages
+import HubClient
 import JSONBytes
 import ProcessLifecycle
 import PushCredentials
 import TidingsConformance
+import TidingsModels
 
 /// The header of the tutorials' sign-in, where the password is the user name.
 func basic(_ user: String, _ password: String? = nil) -> String {
@@ -27,6 +29,25 @@ extension World {
             try backendURL + path,
             fields: fields,
             body: json.map { Array($0.utf8) } ?? body
+        )
+    }
+}
+
+extension World {
+    /// Registers a device's handle straight at the hub, for native sends to a tag.
+    @discardableResult
+    func registerNative(_ device: WorldDevice, _ platform: Platform, tag: String) async throws -> Registration
+    {
+        try await registerNative(device.handle(), platform, tag: tag)
+    }
+
+    @discardableResult
+    func registerNative(_ handle: String, _ platform: Platform, tag: String) async throws -> Registration {
+        try await hub().create(
+            RegistrationContent(
+                handle: try PlatformHandle(handle, platform: platform),
+                tags: [try HubTag(tag)]
+            )
         )
     }
 }

@@ -103,12 +103,7 @@ package final class AppBackendService: Sendable {
                 "The user name '\(user.name)' cannot be a tag: allowed are ASCII letters and digits and _ @ # . : - , up to 111 characters."
             )
         }
-        if let coding = request.contentCoding {
-            throw HubError(
-                .badRequest,
-                "The Content-Encoding '\(coding)' is not taken; send the body as it is."
-            )
-        }
+        try request.fields.refuseContentCoding()
         guard let route = BackendRoute(request.target) else {
             throw HubError(.notFound, "There is nothing at '\(request.target.rawPath)'.")
         }

@@ -11,14 +11,6 @@ package struct HTTPRequest: Sendable {
     }
 
     package var method: String { head.method }
-    /// A coding of the body (RFC 9110 section 8.4) that nobody here undoes; nil when the body is as it is.
-    package var contentCoding: String? {
-        guard let coding = fields["Content-Encoding"], !coding.isEmpty, coding.lowercased() != "identity"
-        else {
-            return nil
-        }
-        return coding
-    }
     package var target: RequestTarget { head.target }
     package var fields: HTTPFields { head.fields }
 }

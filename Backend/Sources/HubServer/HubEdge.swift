@@ -94,12 +94,7 @@ package struct HubEdge: Sendable {
         guard let hub = hubs[route.hub] else {
             throw HubError(.notFound, "The hub '\(route.hub)' does not exist.")
         }
-        if let coding = request.contentCoding {
-            throw HubError(
-                .badRequest,
-                "The Content-Encoding '\(coding)' is not taken; send the body as it is."
-            )
-        }
+        try request.fields.refuseContentCoding()
         func authorize(_ right: AccessRights) throws {
             _ = try authorizer.check(request.head, right, at: hub, now: time.now)
         }

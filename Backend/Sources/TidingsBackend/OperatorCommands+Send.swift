@@ -126,7 +126,7 @@ extension OperatorCommands {
         _ options: OptionReader
     ) async throws {
         var details: NotificationDetails?
-        if options.has("wait"), let id { details = try await finalDetails(client, id) }
+        if options.has("wait"), let id { details = try await client.finalDetails(id) }
         if options.has("json") {
             var object = JSONObject(["tag": .string(tag), "notification": .string(id?.text ?? "")])
             if let details { object["details"] = json(details) }
@@ -159,20 +159,6 @@ extension OperatorCommands {
             Console.print(
                 "  \(result.registrationID)  \(result.applicationPlatform.format)  \(result.outcome)"
             )
-        }
-    }
-
-    private static func finalDetails(
-        _ client: HubClient,
-        _ id: NotificationID
-    ) async throws -> NotificationDetails {
-        let time = SystemTimeSource()
-        let deadline = time.now + .seconds(60)
-        while true {
-            let details = try await client.details(id)
-            if details.state.isFinal || time.now >= deadline { return details }
-            // The protocol has no way to be told: SDKs poll as well.
-            try await time.sleep(for: .milliseconds(100))
         }
     }
 

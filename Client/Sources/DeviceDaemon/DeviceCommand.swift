@@ -122,8 +122,8 @@ public enum DeviceCommand {
         let configuration = try configuration(options, state)
         let daemon = try DeviceDaemon(configuration, time: SystemTimeSource(), log: Log("device"))
         let events = await daemon.events()
-        // Ends when the daemon stops and closes the stream; waited for below.
         let command = configuration.execCommand.map { EventCommand($0) }
+        // Ends when the daemon stops and closes the stream; waited for below.
         let printer = Task {
             for await event in events {
                 Console.print(event.line)
@@ -189,12 +189,11 @@ public enum DeviceCommand {
 
     private static func request(_ command: String, _ options: OptionReader) throws -> JSONObject? {
         switch command {
-        case "status", "inbox", "logout": try options.expect(atMost: 0)
-        default: break
-        }
-        switch command {
-        case "status" where options.has("wait"): return JSONObject(["command": "status", "wait": true])
-        case "status", "inbox", "logout": return JSONObject(["command": .string(command)])
+        case "status", "inbox", "logout":
+            try options.expect(atMost: 0)
+            var request = JSONObject(["command": .string(command)])
+            if command == "status", options.has("wait") { request["wait"] = true }
+            return request
         case "login":
             guard options.rest.count == 1 else {
                 throw OptionError("login takes the user name alone; the password is asked for")

@@ -179,6 +179,22 @@ public struct HubClient: Sendable {
         )
     }
 
+    /// What became of a send once it is final, or its details of the last moment when `limit` has passed.
+    ///
+    /// The protocol's only way to learn the state is to ask again: `interval` is the pause between two questions.
+    public func finalDetails(
+        _ id: NotificationID,
+        within limit: Duration = .seconds(60),
+        every interval: Duration = .milliseconds(100)
+    ) async throws -> NotificationDetails {
+        let deadline = ContinuousClock.now + limit
+        while true {
+            let details = try await details(id)
+            if details.state.isFinal || ContinuousClock.now >= deadline { return details }
+            try await Task.sleep(for: interval)
+        }
+    }
+
     // MARK: Requests
 
     private func send(

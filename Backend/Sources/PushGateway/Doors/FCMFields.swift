@@ -93,7 +93,9 @@ enum FCMFields {
         case (.object(let fields), .object(let object)):
             for member in object.members {
                 let path = path + "." + member.name
-                guard let shape = fields[snake(member.name)] else { return (path, member.name) }
+                guard let shape = fields[member.name] ?? fields[snake(member.name)] else {
+                    return (path, member.name)
+                }
                 if let found = unknown(member.value, shape, path) { return found }
             }
             return nil

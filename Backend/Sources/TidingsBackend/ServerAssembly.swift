@@ -1,0 +1,372 @@
+import AppBackend
+import EventLoops
+import HTTPMessages
+import HTTPServing
+import HubClient
+import HubCore
+import HubServer
+import HubStore
+import JSONBytes
+import OutboundHTTP
+import ProcessLifecycle
+import PushCredentials
+import PushGateway
+import PushTelemetry
+import Synchronization
+import TLSTransport
+import TagIndex
+import TidingsModels
+
+/// The parts while they are put together, in the order that each needs the one before.
+struct ServerAssembly {
+    let configuration: ServerConfiguration
+    let time: any TimeSource
+    let log: Log
+    let retry: RetryPolicy
+    let limits: ServerLimits
+    let folder: StateFolder
+    let counters = Counters()
+    let tls: TLSContext?
+    var endpoints = TidingsServer.Endpoints()
+    var servers: [HTTPServer] = []
+    var hubs: [Hub] = []
+    var stores: [SQLiteHubStore] = []
+    var mailbox: SQLiteMailbox?
+    var gateway: PushGateway?
+    var gatewayCredentials: GatewayCredentials?
+    var backend: AppBackendService?
+    var backendStore: BackendStore?
+
+    init(
+        _ configuration: ServerConfiguration,
+        time: any TimeSource,
+        log: Log,
+        retry: RetryPolicy,
+        limits: ServerLimits
+    ) throws {
+        self.configuration = configuration
+        self.time = time
+        self.log = log
+        self.retry = retry
+        self.limits = limits
+        folder = try StateFolder(path: configuration.statePath)
+        _ = try folder.folder("keys")
+        _ = try folder.folder("hubs")
+        _ = try folder.folder("files")
+        if let configured = try Self.configuredTLS(configuration) {
+            tls = configured
+        } else if configuration.isDevelopment {
+            let (context, file) = try Self.developmentTLS(folder)
+            tls = context
+            endpoints.authorityFile = file
+        } else {
+            tls = nil
+        }
+    }
+
+    /// Nil when the configuration names no certificate.
+    static func configuredTLS(_ configuration: ServerConfiguration) throws -> TLSContext? {
+        guard let certificate = configuration.certificateFile, let key = configuration.privateKeyFile else {
+            return nil
+        }
+        guard let chain = try Files.read(certificate) else {
+            throw ConfigurationError("tls.certificate '\(certificate)' does not exist")
+        }
+        guard let keyBytes = try Files.read(key) else {
+            throw ConfigurationError("tls.key '\(key)' does not exist")
+        }
+        do { return try TLSContext.server(certificateChain: chain, privateKey: keyBytes) } catch {
+            throw ConfigurationError("tls.certificate and tls.key cannot be used: \(error)")
+        }
+    }
+
+    /// The certificate authority is made once and kept; the leaf is made at each start.
+    private static func developmentTLS(_ folder: StateFolder) throws -> (TLSContext, file: String) {
+        let path = try folder.folder("ca")
+        let authority: DevelopmentAuthority
+        if let certificate = try Files.read(path + "/ca.pem"), let key = try Files.read(path + "/ca-key.pem")
+        {
+            authority = DevelopmentAuthority(certificate: certificate, privateKey: key)
+        } else {
+            authority = try DevelopmentAuthority.make()
+            try Files.replace(path + "/ca-key.pem", with: authority.privateKey)
+            try Files.replace(path + "/ca.pem", with: authority.certificate, mode: 0o644)
+        }
+        let leaf = try authority.makeLeaf()
+        return (
+            try TLSContext.server(certificateChain: leaf.certificateChain, privateKey: leaf.privateKey),
+            path + "/ca.pem"
+        )
+    }
+
+    private var scheme: String { tls == nil ? "http" : "https" }
+
+    /// Binds one service. Addresses are shown by name in development, since the certificate carries it.
+    private mutating func listen(
+        _ address: ServerConfiguration.Address,
+        _ service: String,
+        _ handler: @escaping HTTPHandler
+    ) throws -> String {
+        let date = DateHeader(time)
+        let (counters, log) = (counters, log.named(service))
+        let server = HTTPServer(
+            limits: limits,
+            tls: tls,
+            log: log,
+            counters: counters,
+            httpDate: { date.text },
+            handler: { request in
+                if let own = OwnRoutes.respond(to: request, counters: counters) { return own }
+                return await handler(request)
+            }
+        )
+        let port: Int
+        do throws(SystemError) { port = try server.start(host: address.host, port: address.port) } catch {
+            throw ConfigurationError("\(service) cannot listen on \(address.host):\(address.port): \(error)")
+        }
+        servers.append(server)
+        let host = configuration.isDevelopment || address.host == "localhost" ? "localhost" : address.host
+        return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+    }
+
+    /// After a failure: nothing may go on running.
+    func abandon() async {
+        for server in servers { await server.drain(within: .zero) }
+        for hub in hubs { await hub.dispatcher.stop() }
+        for store in stores { store.close() }
+        backendStore?.close()
+        mailbox?.close()
+    }
+
+    // MARK: Gateway
+
+    mutating func startGateway() async throws {
+        guard configuration.services.contains(.gateway) else { return }
+        let keyPath = configuration.statePath + "/keys/gateway.json"
+        let credentials: GatewayCredentials
+        if let bytes = try Files.read(keyPath) {
+            guard let known = GatewayCredentials(try JSONValue(parsing: bytes)) else {
+                throw ConfigurationError("\(keyPath) is damaged")
+            }
+            credentials = known
+        } else {
+            credentials = try GatewayCredentials.make()
+            try Files.replace(keyPath, with: try credentials.json().serialized())
+        }
+        let mailbox = try SQLiteMailbox(path: configuration.statePath + "/gateway.sqlite")
+        self.mailbox = mailbox
+        // The port is known only once the gateway listens; nobody asks for the origin before.
+        let origin = Holder(configuration.gatewayURL ?? "")
+        let gateway = PushGateway(
+            mailbox: mailbox,
+            credentials: credentials,
+            origin: { origin.value },
+            time: time,
+            log: log.named("gateway"),
+            counters: counters
+        )
+        let address = try listen(configuration.gatewayAddress, "gateway") { await gateway.respond(to: $0) }
+        if configuration.gatewayURL == nil { origin.value = address }
+        endpoints.gateway = origin.value
+        self.gateway = gateway
+        gatewayCredentials = credentials
+        try issueFiles(credentials, origin.value)
+    }
+
+    /// The files that a provider library takes to send to this gateway.
+    private mutating func issueFiles(_ credentials: GatewayCredentials, _ origin: String) throws {
+        let account = configuration.statePath + "/keys/fcm-service-account.json"
+        try Files.replace(account, with: try credentials.serviceAccount(origin: origin))
+        let key = configuration.statePath + "/keys/AuthKey_\(credentials.apns.keyID).p8"
+        try Files.replace(key, with: Array(try credentials.apns.key.privateKeyPEM().utf8))
+        endpoints.serviceAccountFile = account
+        endpoints.apnsKeyFile = key
+        endpoints.apnsKeyID = credentials.apns.keyID
+        endpoints.apnsTeamID = credentials.apns.teamID
+    }
+
+    // MARK: Hubs
+
+    mutating func startHubs() async throws {
+        guard configuration.services.contains(.hub) else { return }
+        var keys = try HubKeys(path: configuration.statePath + "/keys/hubs.json")
+        var settings = configuration.hubs
+        if configuration.isDevelopment, settings.isEmpty {
+            settings = [.init(name: TidingsServer.developmentHub)]
+        }
+        var policies: [String: [AccessPolicy]] = [:]
+        for hub in settings {
+            policies[hub.name] = try keys.policies(for: hub.name)
+            hubs.append(try await makeHub(hub, policies[hub.name] ?? []))
+        }
+        // Before anyone can send: what an earlier run left is taken up once.
+        for hub in hubs { try await hub.dispatcher.resume() }
+        let edge = HubEdge(
+            hubs: HubDirectory(hubs),
+            authorizer: Authorizer(hosts: knownHosts),
+            log: log.named("hub"),
+            counters: counters,
+            time: time,
+            identifier: Self.newGUID
+        )
+        let address = try listen(configuration.hubAddress, "hub") { await edge.respond(to: $0) }
+        endpoints.hub = address
+        for (hub, policies) in policies {
+            for policy in policies {
+                guard let endpoint = HTTPURL(address) else { continue }
+                endpoints.connectionStrings[hub, default: [:]][policy.name] =
+                    HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey).text
+            }
+        }
+    }
+
+    private var knownHosts: Set<String> {
+        var hosts = configuration.hubHosts
+        if configuration.hubAddress.isLoopback { hosts.formUnion(["localhost", "127.0.0.1", "[::1]"]) }
+        return hosts
+    }
+
+    private mutating func makeHub(
+        _ settings: ServerConfiguration.HubSettings,
+        _ policies: [AccessPolicy]
+    ) async throws -> Hub {
+        let index = RoaringIndex(seed: UInt64.random(in: .min ... .max))
+        let file = PercentEncoding.encode(settings.name.lowercased())
+        let store = try await SQLiteHubStore(
+            path: configuration.statePath + "/hubs/\(file).sqlite",
+            index: index
+        )
+        stores.append(store)
+        let senders: [Platform: any PlatformSender]
+        let assembly = try senderAssembly()
+        if configuration.isDevelopment, let credentials = gatewayCredentials, let origin = endpoints.gateway {
+            senders = try assembly.senders(
+                gateway: credentials,
+                origin: origin,
+                bundleID: TidingsServer.developmentBundleID
+            )
+        } else {
+            senders = try assembly.senders(settings)
+        }
+        let random = InjectedRandom { UInt64.random(in: .min ... .max) }
+        let dispatcher = Dispatcher(
+            hub: settings.name,
+            store: store,
+            index: index,
+            queue: store,
+            senders: SenderDirectory(senders),
+            time: time,
+            retry: retry,
+            random: random,
+            observer: DispatchLog(log: log.named("hub"), counters: counters)
+        )
+        return Hub(
+            name: settings.name,
+            policies: policies,
+            store: store,
+            queue: store,
+            dispatcher: dispatcher,
+            time: time,
+            random: random
+        )
+    }
+
+    private func senderAssembly() throws -> SenderAssembly {
+        guard configuration.isDevelopment, let origin = endpoints.gateway, let file = endpoints.authorityFile,
+            let pem = try Files.read(file)
+        else { return SenderAssembly(time: time, gatewayAuthority: nil) }
+        return SenderAssembly(time: time, gatewayAuthority: (origin, file, pem))
+    }
+
+    private static let newGUID: @Sendable () -> String = {
+        let bytes = Digests.random(16)
+        let text = Array(Hex.encode(bytes).utf8)
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }
+            .joined(separator: "-")
+    }
+
+    // MARK: App back end
+
+    mutating func startBackend() async throws {
+        guard configuration.services.contains(.backend) else { return }
+        let store = try BackendStore(path: configuration.statePath + "/backend.sqlite")
+        backendStore = store
+        let text: String
+        if let configured = configuration.backendHub {
+            text = configured
+        } else if let own = endpoints.connectionStrings[configuration.backendHubName]?[AccessPolicy.fullName]
+        {
+            text = own
+        } else {
+            throw ConfigurationError(
+                "backend.hub is missing: the connection string of the hub that the app back end uses (there is no hub '\(configuration.backendHubName)' here)"
+            )
+        }
+        let connection = try HubConnectionString(parsing: text)
+        var trust = OutboundTrust()
+        if let file = configuration.backendAuthorityFile ?? endpoints.authorityFile {
+            trust.authorityFiles[connection.endpoint.origin] = file
+        }
+        let client = HubClient(
+            connection,
+            hub: configuration.backendHubName,
+            client: HTTPClient(trust: trust, userAgent: "tidings-backend"),
+            time: time
+        )
+        var settings = BackendConfiguration(uploadFolder: configuration.statePath + "/files")
+        settings.sample = configuration.sample
+        settings.isCompatibilityMode = configuration.isCompatibilityMode
+        settings.uploadByteCountMax = configuration.uploadByteCountMax
+        if let file = configuration.samplePictureFile {
+            guard let bytes = try Files.read(file) else {
+                throw ConfigurationError("backend.samplePicture '\(file)' does not exist")
+            }
+            settings.samplePicture = (
+                bytes, file.hasSuffix(".jpg") || file.hasSuffix(".jpeg") ? "image/jpeg" : "image/png"
+            )
+        }
+        let verifier: any CredentialVerifier =
+            configuration.verifier
+            ?? (configuration.isDevelopment ? BasicVerifier.tutorial : Self.userVerifier(store, time))
+        let service = AppBackendService(
+            configuration: settings,
+            store: store,
+            hub: client,
+            verifier: verifier,
+            tagPolicy: configuration.tagPolicy,
+            sendPolicy: configuration.sendPolicy,
+            time: time,
+            log: log.named("backend"),
+            counters: counters,
+            blocking: { try await EventLoopGroup.shared.next().runBlocking($0) }
+        )
+        backend = service
+        endpoints.backend = try listen(configuration.backendAddress, "backend") {
+            await service.respond(to: $0)
+        }
+    }
+
+    /// Passwords of `tidings users`: scrypt on the worker pool, with a short memory of what was good.
+    private static func userVerifier(_ store: BackendStore, _ time: any TimeSource) -> BasicVerifier {
+        let cache = VerifiedCredentialCache()
+        return BasicVerifier { user, password in
+            await cache.check(user, password, now: time.now) {
+                guard let hash = try? await store.passwordHash(user) else { return false }
+                return
+                    (try? await EventLoopGroup.shared.next().runBlocking {
+                        PasswordHash.verify(password, hash)
+                    }) ?? false
+            }
+        }
+    }
+}
+
+/// A value that is known only after what reads it was made.
+private final class Holder: Sendable {
+    private let state: Mutex<String>
+    init(_ value: String) { state = Mutex(value) }
+    var value: String {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}
