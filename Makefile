@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize peers crash install
+.PHONY: demo test build release format lint imports packages bench sanitize peers crash fuzz install
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -61,6 +61,12 @@ sanitize: packages
 crash: packages
 	$(SWIFT) build --product tidings-crash-test
 	"$$($(SWIFT) build --show-bin-path)/tidings-crash-test" $(ARGS)
+
+# libFuzzer over each reader of foreign bytes, TIME seconds each; READERS="json url" for some. Findings belong into Backend/Fuzz/Corpora.
+TIME ?= 600
+fuzz: packages
+	TIDINGS_FUZZ=1 $(SWIFT) build -c release --sanitize=fuzzer --scratch-path .build/fuzz --product tidings-fuzz
+	scripts/fuzz .build/fuzz/release/tidings-fuzz $(TIME) $(READERS)
 
 peers: packages
 	scripts/test-peers

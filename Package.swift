@@ -44,6 +44,12 @@ func cLibrary(_ name: String, in side: Side = .shared) -> Target {
     .systemLibrary(name: name, path: "\(side.rawValue)/CLibraries/\(name)")
 }
 
+/// The fuzzer links only under its sanitizer: `make fuzz` sets this.
+let fuzzing: [Target] =
+    Context.environment["TIDINGS_FUZZ"] == nil
+    ? []
+    : [program("tidings-fuzz", path: "Backend/Fuzz/Driver", ["FuzzTargets"])]
+
 let package = Package(
     name: "Tidings",
     products: [
@@ -166,6 +172,15 @@ let package = Package(
             ]
         ),
         program("tidings", path: "Backend/Sources/tidings", ["TidingsBackend"]),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "HTTPMessages", "HTTPServing", "WebSocketFraming", "DeviceLink", "HubAPI", "HubCore",
+                "JSONBytes", "PushCredentials", "TagIndex", "TidingsModels", "XMLBytes",
+            ],
+            path: "Backend/Fuzz/Targets",
+            swiftSettings: settings
+        ),
         program(
             "tidings-benchmarks",
             path: "Backend/Benchmarks",
@@ -256,7 +271,7 @@ let package = Package(
                 "HTTPServing", "AppBackend", "HubServer", "HubCore", "TagIndex", "HubStore",
                 "PlatformSenders",
                 "PushGateway", "TidingsBackend", "EventLoops", "TLSTransport", "HTTPMessages",
-                "TidingsModels",
+                "TidingsModels", "FuzzTargets",
                 "JSONBytes", "XMLBytes", "OutboundHTTP", "PushCredentials", "HubAPI",
             ]
         ),
@@ -280,5 +295,5 @@ let package = Package(
                 "tidings",
             ]
         ),
-    ]
+    ] + fuzzing
 )

@@ -2,7 +2,7 @@ import HTTPMessages
 
 /// Reads a chunked body (RFC 9112 section 7.1), as strictly as the head. Trailer fields are checked for form and
 /// dropped.
-struct ChunkedDecoder {
+package struct ChunkedDecoder {
     private enum State: Equatable {
         case size
         case data(Int)
@@ -16,13 +16,15 @@ struct ChunkedDecoder {
     private var trailerByteCount = 0
     private let lineByteCountMax: Int
 
-    init(limits: ServerLimits) { lineByteCountMax = limits.chunkLineByteCountMax }
+    package init(limits: ServerLimits) { lineByteCountMax = limits.chunkLineByteCountMax }
 
-    var isFinished: Bool { state == .finished }
+    package var isFinished: Bool { state == .finished }
 
     /// Takes bytes from `input` and appends body bytes to `output`; returns how many were taken.
-    mutating func decode(_ input: ArraySlice<UInt8>, into output: inout [UInt8]) throws(HTTPParseError) -> Int
-    {
+    package mutating func decode(
+        _ input: ArraySlice<UInt8>,
+        into output: inout [UInt8]
+    ) throws(HTTPParseError) -> Int {
         var position = input.startIndex
         while position < input.endIndex, state != .finished {
             switch state {

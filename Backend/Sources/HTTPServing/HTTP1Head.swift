@@ -1,9 +1,9 @@
-import HTTPMessages
+package import HTTPMessages
 
 /// A request that is refused while it is read, with the status that says why.
-struct HTTPParseError: Error, Equatable {
-    let status: HTTPStatus
-    let reason: String
+package struct HTTPParseError: Error, Equatable {
+    package let status: HTTPStatus
+    package let reason: String
 
     init(_ status: HTTPStatus, _ reason: String) {
         self.status = status
@@ -12,26 +12,31 @@ struct HTTPParseError: Error, Equatable {
 }
 
 /// How the body of a request is delimited (RFC 9112 section 6).
-enum BodyFraming: Equatable {
+package enum BodyFraming: Equatable {
     case length(Int)
     case chunked
 }
 
 /// The strict reader of RFC 9112 heads. Values in, values out.
-struct HTTP1HeadParser {
-    struct Head: Equatable {
-        var request: HTTPRequestHead
-        var framing: BodyFraming
-        var keepsAlive: Bool
+package struct HTTP1HeadParser {
+    package struct Head: Equatable {
+        package var request: HTTPRequestHead
+        package var framing: BodyFraming
+        package var keepsAlive: Bool
     }
 
     let limits: ServerLimits
     let scheme: String
 
+    package init(limits: ServerLimits, scheme: String) {
+        self.limits = limits
+        self.scheme = scheme
+    }
+
     /// The end of the head in `bytes`, behind its empty line; nil while it is incomplete.
     ///
     /// - Parameter scanned: Bytes known not to hold the end; updated, so that a slow head costs no rescans.
-    func endOfHead(in bytes: [UInt8], scanned: inout Int) throws(HTTPParseError) -> Int? {
+    package func endOfHead(in bytes: [UInt8], scanned: inout Int) throws(HTTPParseError) -> Int? {
         var index = scanned
         while index < bytes.count {
             if bytes[index] == 0x0A {
@@ -53,7 +58,7 @@ struct HTTP1HeadParser {
     }
 
     /// Reads a whole head, `bytes[..<end]` with its empty line.
-    func parse(_ bytes: ArraySlice<UInt8>) throws(HTTPParseError) -> Head {
+    package func parse(_ bytes: ArraySlice<UInt8>) throws(HTTPParseError) -> Head {
         var position = bytes.startIndex
         let requestLine = try line(bytes, &position)
         let (method, rawTarget, version) = try parseRequestLine(requestLine)

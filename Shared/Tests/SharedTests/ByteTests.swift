@@ -152,7 +152,8 @@ struct CodingTests {
         "what is no URL of ours",
         arguments: [
             "ftp://a", "https://", "https://a b", "https://u@h/", "https://a:0/", "https://a:99999",
-            "https://[::1",
+            "https://[::1", "http://a:+80/", "https://evil.example\\.notify.windows.com/", "https://a%2eb/",
+            "https://[a]/", "https://a:80:81/",
         ]
     )
     func brokenURLs(text: String) { #expect(HTTPURL(text) == nil) }
