@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize peers crash fuzz install
+.PHONY: demo test build release format lint imports packages bench sanitize peers crash soak fuzz install
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -61,6 +61,12 @@ sanitize: packages
 crash: packages
 	$(SWIFT) build --product tidings-crash-test
 	"$$($(SWIFT) build --show-bin-path)/tidings-crash-test" $(ARGS)
+
+# Mixed load for an hour: memory, descriptors, losses. ARGS='--seconds 600' for less.
+soak: packages
+	$(SWIFT) build -c release --product tidings
+	$(SWIFT) build -c release --product tidings-soak-test
+	"$$($(SWIFT) build -c release --show-bin-path)/tidings-soak-test" $(ARGS)
 
 # libFuzzer over each reader of foreign bytes, TIME seconds each; READERS="json url" for some. Findings belong into Backend/Fuzz/Corpora.
 TIME ?= 600

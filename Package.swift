@@ -251,6 +251,14 @@ let package = Package(
                 "tidings-device",
             ]
         ),
+        program(
+            "tidings-soak-test",
+            path: "ConformanceTests/Soak",
+            [
+                "TidingsConformance", "HubClient", "GatewayConnection", "DeviceLink", "TidingsModels",
+                "JSONBytes", "HTTPMessages", "ProcessLifecycle", "WebSocketFraming", "tidings",
+            ]
+        ),
         tests(
             "SharedTests",
             path: "Shared/Tests/SharedTests",

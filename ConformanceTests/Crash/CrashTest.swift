@@ -20,7 +20,7 @@ struct CrashTest {
 
     private static let patience = Duration.seconds(180)
     let plan: Plan
-    let services: Services
+    let services: ServiceProcesses
     let tally = Tally()
     private let folder: String
     private var random: SeededRandom
@@ -36,7 +36,7 @@ struct CrashTest {
         self.plan = plan
         self.folder = folder
         random = SeededRandom(state: plan.seed)
-        services = Services(folder: folder)
+        services = ServiceProcesses(folder: folder)
         try await services.start()
         hub = try await services.hubClient()
     }
@@ -52,7 +52,7 @@ struct CrashTest {
         var handles: [(handle: String, platform: Platform)] = []
         for link in links { handles += await link.ready() }
         for index in 0..<plan.daemonCount + plan.offlineCount {
-            let platform = Targets.platforms[index % 3]
+            let platform = TemplateTargets.platforms[index % 3]
             let daemon = Daemon("daemon-\(index)", platform, folder: folder, gateway: gateway, tally: tally)
             handles.append((try await daemon.start(), platform))
             if index < plan.daemonCount { daemons.append(daemon) } else { offline.append(daemon) }
@@ -64,7 +64,7 @@ struct CrashTest {
             while next < min(64, all.count) {
                 let target = all[next]
                 group.addTask {
-                    try await Targets.register(target.handle, target.platform, tags: ["all"], at: hub)
+                    try await TemplateTargets.register(target.handle, target.platform, tags: ["all"], at: hub)
                 }
                 next += 1
             }
@@ -72,7 +72,7 @@ struct CrashTest {
                 guard next < all.count else { continue }
                 let target = all[next]
                 group.addTask {
-                    try await Targets.register(target.handle, target.platform, tags: ["all"], at: hub)
+                    try await TemplateTargets.register(target.handle, target.platform, tags: ["all"], at: hub)
                 }
                 next += 1
             }
@@ -163,17 +163,4 @@ struct CrashTest {
     var hubClient: HubClient { hub }
     mutating func failed() { failureCount += 1 }
     mutating func share() -> Double { Double.random(in: 0.1...0.9, using: &random) }
-}
-
-/// SplitMix64: the same seed gives the same delays.
-struct SeededRandom: RandomNumberGenerator, Sendable {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
 }

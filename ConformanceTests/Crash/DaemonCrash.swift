@@ -11,7 +11,7 @@ extension CrashTest {
     mutating func daemonRound(_ number: Int, folder: String) async throws {
         let pushCount = 60
         let state = "\(folder)/victim-\(number)"
-        let platform = Targets.platforms[number % 3]
+        let platform = TemplateTargets.platforms[number % 3]
         let arguments = [
             "run", "--state", state, "--gateway", await services.gatewayURL, "--platform", platform.appName,
         ]
@@ -24,7 +24,7 @@ extension CrashTest {
             throw WorldFailure("the daemon has no handle")
         }
         let tag = "victim-\(number)"
-        try await Targets.register(handle, platform, tags: [tag], at: hubClient)
+        try await TemplateTargets.register(handle, platform, tags: [tag], at: hubClient)
         var printed: [String: Int] = [:]
         func note(_ line: String) -> Bool {
             guard let event = try? JSONValue(parsing: Array(line.utf8)),

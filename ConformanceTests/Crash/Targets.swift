@@ -10,40 +10,6 @@ import Synchronization
 import TidingsConformance
 import TidingsModels
 
-/// Everything that a broadcast reaches.
-enum Targets {
-    static let platforms: [Platform] = [.apns, .fcmV1, .wns]
-
-    /// A template whose text is `$(messageParam)`, without an expiry: it waits for devices that are away.
-    private static func template(_ platform: Platform) -> RegistrationTemplate {
-        switch platform {
-        case .wns:
-            RegistrationTemplate(
-                body:
-                    "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">$(messageParam)</text></binding></visual></toast>",
-                headers: [.init("X-WNS-Type", "wns/toast")]
-            )
-        case .fcmV1: RegistrationTemplate(body: #"{"message":{"data":{"message":"$(messageParam)"}}}"#)
-        default: RegistrationTemplate(body: #"{"aps":{"alert":"$(messageParam)"}}"#)
-        }
-    }
-
-    static func register(
-        _ handle: String,
-        _ platform: Platform,
-        tags: [String],
-        at hub: HubClient
-    ) async throws {
-        _ = try await hub.create(
-            RegistrationContent(
-                handle: try PlatformHandle(handle, platform: platform),
-                tags: try tags.map { try HubTag($0) },
-                template: template(platform)
-            )
-        )
-    }
-}
-
 /// A connection with many channels, each a target of its own; it acknowledges what it has recorded.
 final class Link: Sendable {
     private let connection: GatewayConnection
@@ -60,7 +26,7 @@ final class Link: Sendable {
         var platforms: [String: Platform] = [:]
         for channel in 0..<channelCount {
             let id = "\(hex(index, 8))-0000-4000-8000-\(hex(channel, 12))"
-            platforms[id] = Targets.platforms[channel % Targets.platforms.count]
+            platforms[id] = TemplateTargets.platforms[channel % TemplateTargets.platforms.count]
         }
         let (complete, end) = AsyncStream.makeStream(of: Void.self)
         isComplete = complete
@@ -135,7 +101,7 @@ final class Daemon: Sendable {
             gateway: gateway,
             backend: nil,
             hub: nil,
-            hubName: Services.hubName
+            hubName: ServiceProcesses.hubName
         )
     }
 

@@ -49,7 +49,7 @@ package enum Programs {
         var status: Int32 = 0
         while waitpid(process, &status, 0) == -1, errno == EINTR {}
         func text(_ name: String) throws -> String {
-            String(decoding: try Files.read(scratch + "/" + name) ?? [], as: UTF8.self)
+            String(decoding: try Files.read(scratch + "/" + name, byteCountMax: 1 << 30) ?? [], as: UTF8.self)
         }
         // As a shell tells it: the exit code, or 128 and the signal.
         return Output(

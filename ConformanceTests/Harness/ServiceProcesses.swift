@@ -1,24 +1,23 @@
 import Glibc
 import HTTPMessages
-import HubClient
+package import HubClient
 import JSONBytes
 import OutboundHTTP
 import ProcessLifecycle
-import TidingsConformance
 import TidingsModels
 
 /// Hub and gateway as processes of their own, which are killed and started again on the same ports and state.
-actor Services {
-    static let hubName = "crash"
+package actor ServiceProcesses {
+    package static let hubName = "crash"
     private let folder: String
-    private var gateway: Programs.Running?
-    private var hub: Programs.Running?
-    private(set) var gatewayURL = ""
-    private(set) var hubURL = ""
+    package private(set) var gateway: Programs.Running?
+    package private(set) var hub: Programs.Running?
+    package private(set) var gatewayURL = ""
+    package private(set) var hubURL = ""
 
-    init(folder: String) { self.folder = folder }
+    package init(folder: String) { self.folder = folder }
 
-    func start() async throws {
+    package func start() async throws {
         try await startGateway(port: 0)
         try writeHubConfiguration()
         try await startHub(port: 0)
@@ -82,7 +81,7 @@ actor Services {
         try Files.replace(folder + "/hub.json", with: configuration.serialized())
     }
 
-    func hubClient() async throws -> HubClient {
+    package func hubClient() async throws -> HubClient {
         let output = try await Programs.run(
             "tidings",
             ["keys", "--state", folder + "/hub", "--endpoint", hubURL],
@@ -100,14 +99,14 @@ actor Services {
     }
 
     /// kill -9, and a new start at once.
-    func crashHub() async throws {
+    package func crashHub() async throws {
         guard let process = hub, let port = HTTPURL(hubURL)?.port else { return }
         process.send(SIGKILL)
         _ = try await process.end()
         try await startHub(port: port)
     }
 
-    func crashGateway() async throws {
+    package func crashGateway() async throws {
         guard let process = gateway, let port = HTTPURL(gatewayURL)?.port else { return }
         process.send(SIGKILL)
         _ = try await process.end()
@@ -115,17 +114,22 @@ actor Services {
     }
 
     /// A counter of the gateway's present process.
-    func gatewayCounter(_ name: String) async throws -> Int {
+    package func gatewayCounter(_ name: String) async throws -> Int {
         guard let url = HTTPURL(gatewayURL + "/-/metrics") else { return 0 }
         let text = try await HTTPClient().send(OutboundRequest("GET", url)).text
         let line = text.split(separator: "\n").first { $0.hasPrefix("tidings_\(name) ") }
         return line.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) } ?? 0
     }
 
-    func stop() async {
+    /// - Returns: What each wrote to standard error.
+    @discardableResult
+    package func stop() async -> [String] {
+        var texts: [String] = []
         for process in [hub, gateway] {
             process?.send(SIGTERM)
-            _ = try? await process?.end()
+            if let errors = try? await process?.end().errors { texts.append(errors) }
         }
+        (hub, gateway) = (nil, nil)
+        return texts
     }
 }
