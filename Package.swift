@@ -297,7 +297,8 @@ let package = Package(
             [
                 "TidingsConformance", "TidingsModels", "HubClient", "HubAPI", "BackendClient", "DeviceDaemon",
                 "JSONBytes",
-                "HTTPMessages", "HTTPServing", "OutboundHTTP", "EventLoops", "TidingsBackend",
+                "HTTPMessages", "HTTPServing", "HubCore", "AppBackend", "OutboundHTTP", "EventLoops",
+                "TidingsBackend",
                 "PushCredentials",
                 "ProcessLifecycle", "PushTelemetry", "GatewayConnection", "DeviceLink", "TLSTransport",
                 "tidings",

@@ -30,6 +30,8 @@ public final class World: Sendable {
             return policy
         }()
         package var limits = ServerLimits()
+        /// Has the last word on the configuration.
+        package var configure: @Sendable (inout ServerConfiguration) -> Void = { _ in }
         /// Keeps the state, also after the World ends.
         package var statePath: String?
 
@@ -87,11 +89,13 @@ public final class World: Sendable {
 
     // MARK: The server
 
+    /// The state folder of the services.
+    package var serverState: String { scratch + "/server" }
     private let ports: Mutex<[Int]> = Mutex([0, 0, 0])
 
     /// Starts the services again, on the ports they had.
     package func startServer() async throws {
-        var configuration = ServerConfiguration(statePath: scratch + "/server")
+        var configuration = ServerConfiguration(statePath: serverState)
         try SharedCredentials.install(in: configuration.statePath)
         configuration.isDevelopment = true
         let ports = ports.withLock { $0 }
@@ -101,6 +105,7 @@ public final class World: Sendable {
         configuration.sample = .init(rawValue: options.sample) ?? .secure
         configuration.isCompatibilityMode = options.isCompatibilityMode
         configuration.uploadByteCountMax = options.uploadByteCountMax
+        options.configure(&configuration)
         let server = try await TidingsServer.start(
             configuration,
             time: clock,

@@ -13,11 +13,14 @@ public final class WorldClock: TimeSource {
     private let state = Mutex(State())
     private let system = SystemTimeSource()
 
-    /// A clock that shows the machine's time.
-    public init() {}
+    /// Where a clock stands that does not run.
+    private let start: Timestamp?
 
-    /// The machine's time plus what ``advance(by:)`` added.
-    public var now: Timestamp { system.now + state.withLock { $0.offset } }
+    /// A clock that shows the machine's time, or one that stands still at `start` but for ``advance(by:)``.
+    public init(standingAt start: Timestamp? = nil) { self.start = start }
+
+    /// The machine's time, or the start, plus what ``advance(by:)`` added.
+    public var now: Timestamp { (start ?? system.now) + state.withLock { $0.offset } }
 
     /// How many wait for the time to move; a test that moves it waits for them first.
     package var sleeperCount: Int { state.withLock { $0.waiters.count } }

@@ -59,7 +59,7 @@ package final class AppBackendService: Sendable {
             )
         }
         let response: HTTPResponse
-        switch await verifier.verify(request.fields) {
+        switch await verifier.verify(request.fields, from: request.clientAddress) {
         case .user(let user): response = await answer(request, user)
         case .missing(let challenge, let reason):
             response = Self.refusal(HubError(.unauthorized, reason), ["WWW-Authenticate": challenge])
@@ -72,6 +72,14 @@ package final class AppBackendService: Sendable {
                     HubError(.unauthorized, "The credentials are wrong."),
                     ["WWW-Authenticate": challenge]
                 )
+        case .throttled(let wait):
+            response = Self.refusal(
+                HubError(
+                    .throttled,
+                    "Too many wrong passwords for this user or from this address; Retry-After has the seconds to wait.",
+                    retryAfter: wait
+                )
+            )
         case .unavailable:
             response = Self.refusal(
                 HubError(.unavailable, "The credentials cannot be checked now.", retryAfter: .seconds(5))
@@ -125,7 +133,7 @@ package final class AppBackendService: Sendable {
     static func refusal(_ error: HubError, _ fields: HTTPFields = [:]) -> HTTPResponse {
         var fields = fields
         fields["Content-Type"] = "application/json; charset=utf-8"
-        if let wait = error.retryAfter { fields["Retry-After"] = String(max(1, wait.components.seconds)) }
+        if let seconds = error.retryAfterSeconds { fields["Retry-After"] = String(seconds) }
         return HTTPResponse(
             HTTPStatus(error.httpStatus),
             fields,

@@ -4,6 +4,8 @@ package import HTTPMessages
 package struct HTTPRequest: Sendable {
     package var head: HTTPRequestHead
     package var body: RequestBody
+    /// The numeric address of whoever sent it: the connection's peer, or what a trusted proxy says about it. May be empty.
+    package var clientAddress = ""
 
     package init(head: HTTPRequestHead, body: RequestBody) {
         self.head = head

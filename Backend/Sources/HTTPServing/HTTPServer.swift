@@ -32,13 +32,15 @@ package final class HTTPServer: Sendable {
         log: Log,
         counters: Counters,
         httpDate: @escaping @Sendable () -> String,
+        trustedProxies: Set<String> = [],
         group: EventLoopGroup = .shared,
         handler: @escaping HTTPHandler
     ) {
         context = ServerContext(
             limits: limits,
             handler: handler,
-            events: ServerEvents(log: log, counters: counters, httpDate: httpDate)
+            events: ServerEvents(log: log, counters: counters, httpDate: httpDate),
+            trustedProxies: trustedProxies
         )
         self.log = log
         let context = context

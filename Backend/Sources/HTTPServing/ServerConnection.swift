@@ -9,6 +9,18 @@ struct ServerContext: Sendable {
     let limits: ServerLimits
     let handler: HTTPHandler
     let events: ServerEvents
+    let trustedProxies: Set<String>
+
+    /// Who a request comes from: behind trusted proxies the last address of `X-Forwarded-For` that is not one of them. What
+    /// stands before it was written by the client.
+    func clientAddress(_ peer: String, _ fields: HTTPFields) -> String {
+        guard trustedProxies.contains(peer) else { return peer }
+        let hops = fields.all("X-Forwarded-For").joined(separator: ",").split(separator: ",").map(
+            ASCII.trimmed
+        )
+        let client = hops.last { !trustedProxies.contains($0) } ?? peer
+        return client.utf8.count <= 64 ? client : peer
+    }
 }
 
 /// One accepted connection: finds out which protocol it speaks and hands bytes to it.
@@ -137,9 +149,12 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
     /// Starts the handler for a request and calls `respond` on the loop.
     func handle(_ request: HTTPRequest, _ respond: @escaping @Sendable (HTTPResponse) -> Void) {
         let handler = context.handler
+        var request = request
+        request.clientAddress = context.clientAddress(stream.peerAddress, request.fields)
+        let received = request
         // Nobody waits for this task: its result goes to the connection, which may be gone by then.
         Task.immediate(executorPreference: stream.loop) {
-            let response = await handler(request)
+            let response = await handler(received)
             respond(response)
         }
     }

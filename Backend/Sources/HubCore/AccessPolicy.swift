@@ -1,3 +1,5 @@
+package import TidingsModels
+
 /// What a key may do at a hub (protocol reference, section 2.5).
 package struct AccessRights: OptionSet, Sendable, Hashable {
     package let rawValue: Int
@@ -10,6 +12,41 @@ package struct AccessRights: OptionSet, Sendable, Hashable {
     package var text: String {
         [(AccessRights.listen, "Listen"), (.manage, "Manage"), (.send, "Send")]
             .filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+    }
+}
+
+/// What a Listen key may do to registrations that are there.
+package enum ListenMode: String, Sendable, CaseIterable {
+    /// It changes and deletes those that no key with Manage made.
+    case strict
+    /// It changes and deletes every registration whose id it knows, as at the original.
+    case original
+}
+
+/// Who writes a registration.
+package struct RegistrationWriter: Sendable, Equatable {
+    /// The key has Manage: what it makes is the back end's own.
+    package var hasManage: Bool
+    /// May change and delete what a key with Manage made.
+    package var mayChangeManaged: Bool
+
+    /// A key with these rights.
+    package init(_ rights: AccessRights, _ mode: ListenMode) {
+        hasManage = rights.contains(.manage)
+        mayChangeManaged = hasManage || mode == .original
+    }
+
+    /// The hub itself, and whoever administers it.
+    package static let manager = RegistrationWriter(.manage, .strict)
+
+    /// - Throws: ``HubError`` `.unauthorized`: 401, since SDKs take 403 for throttling and repeat it.
+    package func check(_ old: StoredRegistration?) throws(HubError) {
+        guard let old, old.isManaged, !mayChangeManaged else { return }
+        throw HubError(
+            .unauthorized,
+            "MissingClaim: The registration '\(old.registration.id)' was made with a key that has Manage; a Listen key may not change or "
+                + "delete it here (listen: strict)."
+        )
     }
 }
 

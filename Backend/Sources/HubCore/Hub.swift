@@ -14,6 +14,7 @@ package struct InjectedRandom: RandomNumberGenerator, Sendable {
 package final class Hub: Sendable {
     package let name: String
     package let policies: [AccessPolicy]
+    package let listenMode: ListenMode
     private let store: any RegistrationStore
     private let queue: any SendQueue
     package let dispatcher: Dispatcher
@@ -29,6 +30,7 @@ package final class Hub: Sendable {
     package init(
         name: String,
         policies: [AccessPolicy],
+        listenMode: ListenMode,
         store: any RegistrationStore,
         queue: any SendQueue,
         dispatcher: Dispatcher,
@@ -38,6 +40,7 @@ package final class Hub: Sendable {
     ) {
         self.name = name
         self.policies = policies
+        self.listenMode = listenMode
         self.store = store
         self.queue = queue
         self.dispatcher = dispatcher
@@ -56,17 +59,22 @@ package final class Hub: Sendable {
     }
 
     /// Each call makes a registration of its own, also for a handle that has one.
-    package func create(_ content: RegistrationContent) async throws -> Registration {
+    package func create(
+        _ content: RegistrationContent,
+        by writer: RegistrationWriter = .manager
+    ) async throws -> Registration {
         try RegistrationRules.check(content)
-        return try await store.put(newRegistrationID(), content, .none, now: time.now)
+        return try await store.put(newRegistrationID(), content, .none, by: writer, now: time.now)
     }
 
-    /// - Throws: ``HubError`` `.gone` for an id that no hub issues, `.notFound` and `.preconditionFailed` by `condition`.
+    /// - Throws: ``HubError`` `.gone` for an id that no hub issues, `.notFound` and `.preconditionFailed` by `condition`,
+    ///   `.unauthorized` by `writer`.
     package func put(
         _ id: String,
         bodyID: String?,
         _ content: RegistrationContent,
-        _ condition: EntityCondition
+        _ condition: EntityCondition,
+        by writer: RegistrationWriter = .manager
     ) async throws -> Registration {
         let id = try Self.usable(id)
         if let bodyID, bodyID != id.text {
@@ -76,14 +84,18 @@ package final class Hub: Sendable {
             )
         }
         try RegistrationRules.check(content)
-        return try await store.put(id, content, condition, now: time.now)
+        return try await store.put(id, content, condition, by: writer, now: time.now)
     }
 
-    package func delete(_ id: String, _ condition: EntityCondition) async throws {
+    package func delete(
+        _ id: String,
+        _ condition: EntityCondition,
+        by writer: RegistrationWriter = .manager
+    ) async throws {
         guard let id = RegistrationID(id) else {
             throw HubError(.notFound, "The registration does not exist.")
         }
-        try await store.delete(id, condition == .none ? .exists : condition)
+        try await store.delete(id, condition == .none ? .exists : condition, by: writer)
     }
 
     package func registration(_ id: String) async throws -> Registration {

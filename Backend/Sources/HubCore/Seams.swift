@@ -9,12 +9,21 @@ package struct StoredRegistration: Sendable, Equatable {
     package var registration: Registration
     /// True when a registration with a lower number has the same handle.
     package var hasLowerSibling: Bool
+    /// Made with a key that has Manage. Records from before this was stored count as not.
+    package var isManaged: Bool
 
-    package init(number: UInt32, change: Int64, registration: Registration, hasLowerSibling: Bool) {
+    package init(
+        number: UInt32,
+        change: Int64,
+        registration: Registration,
+        hasLowerSibling: Bool,
+        isManaged: Bool = false
+    ) {
         self.number = number
         self.change = change
         self.registration = registration
         self.hasLowerSibling = hasLowerSibling
+        self.isManaged = isManaged
     }
 }
 
@@ -39,14 +48,19 @@ package enum RegistrationFilter: Sendable, Equatable {
 
 /// Where a hub's registrations survive. Writes are on disk, and in the index, when a call returns.
 package protocol RegistrationStore: Sendable {
-    /// Creates (`id` new or nil) or replaces.
+    /// Creates or replaces, in one transaction with the checks of `condition` and `writer`. Who made it first stays known.
     func put(
         _ id: RegistrationID,
         _ content: RegistrationContent,
         _ condition: EntityCondition,
+        by writer: RegistrationWriter,
         now: Timestamp
     ) async throws -> Registration
-    func delete(_ id: RegistrationID, _ condition: EntityCondition) async throws
+    func delete(
+        _ id: RegistrationID,
+        _ condition: EntityCondition,
+        by writer: RegistrationWriter
+    ) async throws
     func registration(_ id: RegistrationID) async throws -> Registration?
     /// Ordered by number.
     func registrations(

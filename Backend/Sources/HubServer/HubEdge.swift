@@ -75,7 +75,7 @@ package struct HubEdge: Sendable {
     private func refusal(_ error: HubError, _ trackingID: String) -> HTTPResponse {
         var fields: HTTPFields = ["Content-Type": "application/xml; charset=utf-8"]
         if error.code == .unauthorized { fields["WWW-Authenticate"] = "SharedAccessSignature" }
-        if let wait = error.retryAfter { fields["Retry-After"] = String(max(1, wait.components.seconds)) }
+        if let seconds = error.retryAfterSeconds { fields["Retry-After"] = String(seconds) }
         return HTTPResponse(
             HTTPStatus(error.httpStatus),
             fields,
@@ -95,8 +95,10 @@ package struct HubEdge: Sendable {
             throw HubError(.notFound, "The hub '\(route.hub)' does not exist.")
         }
         try request.fields.refuseContentCoding()
-        func authorize(_ right: AccessRights) throws {
-            _ = try authorizer.check(request.head, right, at: hub, now: time.now)
+        @discardableResult
+        func authorize(_ right: AccessRights) throws -> RegistrationWriter {
+            let policy = try authorizer.check(request.head, right, at: hub, now: time.now)
+            return RegistrationWriter(policy.rights, hub.listenMode)
         }
         let address = RequestAddress(request.head, hub: hub.name)
 
@@ -106,11 +108,11 @@ package struct HubEdge: Sendable {
             let url = address.url(.registrationID(hub.newRegistrationID()))
             return HTTPResponse(201, ["Location": url, "Content-Location": url])
         case (.registrations, "POST"):
-            try authorize(.listen)
+            let writer = try authorize(.listen)
             let body = try RegistrationXML.readRequest(
                 try await request.body.collect(upTo: RegistrationRules.bodyByteCountMax)
             )
-            let registration = try await hub.create(body.content)
+            let registration = try await hub.create(body.content, by: writer)
             var response = entry(registration, address)
             response.fields["Content-Location"] = address.url(.registration(registration.id))
             return response
@@ -123,18 +125,21 @@ package struct HubEdge: Sendable {
             let tag = try HubTag(system: tag) ?? HubTag(tag)
             return try await list(hub, .tag(tag), request.target, address)
         case (.registration(_, let id), "PUT"):
-            try authorize(.listen)
+            let writer = try authorize(.listen)
             let condition = try EntityCondition(ifMatch: request.fields["If-Match"])
             let body = try RegistrationXML.readRequest(
                 try await request.body.collect(upTo: RegistrationRules.bodyByteCountMax)
             )
-            return entry(try await hub.put(id, bodyID: body.id, body.content, condition), address)
+            return entry(
+                try await hub.put(id, bodyID: body.id, body.content, condition, by: writer),
+                address
+            )
         case (.registration(_, let id), "GET"), (.registration(_, let id), "HEAD"):
             try authorize(.listen)
             return entry(try await hub.registration(id), address)
         case (.registration(_, let id), "DELETE"):
-            try authorize(.listen)
-            try await hub.delete(id, try EntityCondition(ifMatch: request.fields["If-Match"]))
+            let writer = try authorize(.listen)
+            try await hub.delete(id, try EntityCondition(ifMatch: request.fields["If-Match"]), by: writer)
             return HTTPResponse(200)
         case (.messages, "POST"):
             try authorize(.send)

@@ -3,11 +3,13 @@ import TidingsModels
 /// The packed form of a registration: a version byte, then fields with their lengths. Fixed once written; a new form
 /// gets a new version byte and keeps the reader of the old one.
 enum RegistrationRecord {
-    private static let version: UInt8 = 1
+    /// 2 begins with who made the registration; 1 did not know.
+    private static let version: UInt8 = 2
 
-    static func encode(_ registration: Registration) -> [UInt8] {
+    static func encode(_ registration: Registration, isManaged: Bool) -> [UInt8] {
         var writer = RecordWriter()
         writer.bytes.append(version)
+        writer.integer(isManaged ? 1 : 0)
         let content = registration.content
         writer.text(registration.id.text)
         writer.integer(Int64(registration.etag))
@@ -39,9 +41,14 @@ enum RegistrationRecord {
     }
 
     /// Nil when the bytes are not a record of a version that this program knows.
-    static func decode(_ bytes: [UInt8]) -> Registration? {
-        guard bytes.first == version else { return nil }
+    static func decode(_ bytes: [UInt8]) -> (Registration, isManaged: Bool)? {
+        guard let version = bytes.first, (1...Self.version).contains(version) else { return nil }
         var reader = RecordReader(bytes: bytes, position: 1)
+        var isManaged = false
+        if version >= 2 {
+            guard let flag = reader.integer() else { return nil }
+            isManaged = flag == 1
+        }
         guard let id = reader.text(), let etag = reader.integer(), let expires = reader.integer(),
             let updated = reader.integer(), let platform = reader.text().flatMap(Platform.init(rawValue:)),
             let handle = reader.text(), let tags = reader.list({ $0.text().map(HubTag.init(unchecked:)) }),
@@ -68,7 +75,7 @@ enum RegistrationRecord {
                 priority: priority
             )
         }
-        return Registration(
+        let registration = Registration(
             id: RegistrationID(unchecked: id),
             etag: Int(etag),
             expires: Timestamp(milliseconds: expires),
@@ -81,6 +88,7 @@ enum RegistrationRecord {
                 secondaryTileName: tile
             )
         )
+        return (registration, isManaged)
     }
 }
 

@@ -13,10 +13,12 @@ extension SQLiteHubStore: RegistrationStore {
         _ id: RegistrationID,
         _ content: RegistrationContent,
         _ condition: EntityCondition,
+        by writer: RegistrationWriter,
         now: Timestamp
     ) async throws -> Registration {
         let written = try await write { connection in
             let old = try connection.stored(id)
+            try writer.check(old)
             try condition.check(existing: old?.registration.etag)
             let registration = Registration(
                 id: id,
@@ -36,7 +38,9 @@ extension SQLiteHubStore: RegistrationStore {
                 .text(id.text),
                 .integer(handleKey(content.handle)),
                 .integer(change),
-                .blob(RegistrationRecord.encode(registration))
+                .blob(
+                    RegistrationRecord.encode(registration, isManaged: old?.isManaged ?? writer.hasManage)
+                )
             )
             return Written(
                 registration: registration,
@@ -54,9 +58,14 @@ extension SQLiteHubStore: RegistrationStore {
         return registration
     }
 
-    package func delete(_ id: RegistrationID, _ condition: EntityCondition) async throws {
+    package func delete(
+        _ id: RegistrationID,
+        _ condition: EntityCondition,
+        by writer: RegistrationWriter
+    ) async throws {
         _ = try await write { connection in
             let old = try connection.stored(id)
+            try writer.check(old)
             try condition.check(existing: old?.registration.etag)
             guard let old else { return Written() }
             return try connection.remove(old)
@@ -187,7 +196,7 @@ extension Connection {
         try statement.bind(arguments)
         var records: [StoredRegistration] = []
         while try statement.step() {
-            guard let registration = RegistrationRecord.decode(statement.blob(2)) else {
+            guard let (registration, isManaged) = RegistrationRecord.decode(statement.blob(2)) else {
                 throw SQLiteError(
                     code: 11,
                     message: "registration \(statement.integer(0)) has a record that this program cannot read"
@@ -198,7 +207,8 @@ extension Connection {
                     number: UInt32(truncatingIfNeeded: statement.integer(0)),
                     change: statement.integer(1),
                     registration: registration,
-                    hasLowerSibling: statement.integer(3) == 1
+                    hasLowerSibling: statement.integer(3) == 1,
+                    isManaged: isManaged
                 )
             )
         }

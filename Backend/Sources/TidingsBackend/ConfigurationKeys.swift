@@ -1,4 +1,7 @@
 import AppBackend
+import EventLoops
+import HTTPMessages
+import HubCore
 import JSONBytes
 import ProcessLifecycle
 
@@ -63,6 +66,17 @@ package enum ConfigurationKeys {
         },
         Key(path: "tls.certificate", help: "PEM chain, leaf first") { $0.certificateFile = $1 },
         Key(path: "tls.key", help: "PEM private key") { $0.privateKeyFile = $1 },
+        Key(
+            path: "trustedProxies",
+            help: "addresses of TLS terminators whose X-Forwarded-For is believed, comma-separated"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.trustedProxies = Set(text.split(separator: ",").map { ASCII.trimmed($0) })
+            for address in configuration.trustedProxies where SocketAddress(host: address, port: 0) == nil {
+                throw ConfigurationError("trustedProxies '\(address)' is not a numeric address")
+            }
+        },
         Key(path: "backend.address", help: "host:port of the app back end") {
             configuration,
             text throws(ConfigurationError) in
@@ -107,6 +121,17 @@ package enum ConfigurationKeys {
         },
         Key(path: "hub.hosts", help: "names under which clients reach the hub, comma-separated") {
             $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
+        },
+        Key(
+            path: "hub.listen",
+            help: "what a Listen key may change: strict (not what a Manage key made) or original (all)"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            guard let mode = ListenMode(rawValue: text) else {
+                throw ConfigurationError("hub.listen '\(text)' is neither strict nor original")
+            }
+            configuration.listenMode = mode
         },
         Key(path: "gateway.address", help: "host:port of the gateway") {
             configuration,

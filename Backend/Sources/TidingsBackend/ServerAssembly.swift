@@ -115,6 +115,7 @@ struct ServerAssembly {
             log: log,
             counters: counters,
             httpDate: { date.text },
+            trustedProxies: configuration.trustedProxies,
             handler: { request in
                 if let own = OwnRoutes.respond(to: request, counters: counters) { return own }
                 return await handler(request)
@@ -263,6 +264,7 @@ struct ServerAssembly {
         return Hub(
             name: settings.name,
             policies: policies,
+            listenMode: configuration.listenMode ?? (configuration.isDevelopment ? .original : .strict),
             store: store,
             queue: store,
             dispatcher: dispatcher,
@@ -327,7 +329,7 @@ struct ServerAssembly {
         }
         let verifier: any CredentialVerifier =
             configuration.verifier
-            ?? (configuration.isDevelopment ? BasicVerifier.tutorial : Self.userVerifier(store, time))
+            ?? (configuration.isDevelopment ? BasicVerifier.tutorial : passwordVerifier(store))
         let service = AppBackendService(
             configuration: settings,
             store: store,
@@ -346,18 +348,15 @@ struct ServerAssembly {
         }
     }
 
-    /// Passwords of `tidings users`: scrypt on the worker pool, with a short memory of what was good.
-    private static func userVerifier(_ store: BackendStore, _ time: any TimeSource) -> BasicVerifier {
-        let cache = VerifiedCredentialCache()
-        return BasicVerifier { user, password in
-            await cache.check(user, password, now: time.now) {
-                guard let hash = try? await store.passwordHash(user) else { return false }
-                return
-                    (try? await EventLoopGroup.shared.next().runBlocking {
-                        PasswordHash.verify(password, hash)
-                    }) ?? false
-            }
-        }
+    /// Passwords of `tidings users`, with scrypt on the worker pool.
+    private func passwordVerifier(_ store: BackendStore) -> BasicVerifier {
+        let passwords = PasswordChecker(
+            time: time,
+            counters: counters,
+            passwordHash: { try await store.passwordHash($0) },
+            blocking: { try await EventLoopGroup.shared.next().runBlocking($0) }
+        )
+        return BasicVerifier { await passwords.check($0, $1, from: $2) }
     }
 }
 

@@ -1,5 +1,6 @@
 public import AppBackend
 import HTTPMessages
+package import HubCore
 package import JSONBytes
 import ProcessLifecycle
 import TidingsModels
@@ -67,7 +68,11 @@ public struct ServerConfiguration: Sendable {
     package var gatewayAddress = Address(host: "127.0.0.1", port: 8082)
     /// Names under which clients reach the hub, for the audience of their tokens.
     package var hubHosts: Set<String> = []
+    /// Addresses of TLS terminators, whose `X-Forwarded-For` is believed.
+    package var trustedProxies: Set<String> = []
     package var hubs: [HubSettings] = []
+    /// Nil: as at the original in development, else strict.
+    package var listenMode: ListenMode?
     /// How providers and devices reach the gateway.
     package var gatewayURL: String?
     package var backendHub: String?

@@ -71,6 +71,7 @@ private struct TestHub {
         let hub = Hub(
             name: "h",
             policies: [],
+            listenMode: .strict,
             store: store,
             queue: store,
             dispatcher: dispatcher,
@@ -346,6 +347,24 @@ struct DispatchTests {
             #expect(details.state == .noTargetFound)
             await test.close()
         }
+    }
+
+    @Test("a record of the first version is read, as one that no Manage key made")
+    func oldRecord() throws {
+        let registration = Registration(
+            id: try #require(RegistrationID("1-2-3")),
+            etag: 4,
+            expires: .never,
+            updated: Timestamp(seconds: 5),
+            content: RegistrationContent(handle: try PlatformHandle("AB", platform: .apns), tags: [])
+        )
+        let new = RegistrationRecord.encode(registration, isManaged: true)
+        #expect(RegistrationRecord.decode(new)?.isManaged == true)
+        // Version 1 is version 2 without the flag.
+        let old = [1] + Array(new.dropFirst(2))
+        let read = try #require(RegistrationRecord.decode(old))
+        #expect(read.0 == registration && !read.isManaged)
+        #expect(RegistrationRecord.decode([3] + Array(new.dropFirst())) == nil)
     }
 
     @Test("a registration that changed since the resolve is checked again; one that is gone is skipped")

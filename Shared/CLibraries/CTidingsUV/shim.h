@@ -97,6 +97,16 @@ static inline int tidings_uv_local_port(int fd) {
     return 0;
 }
 
+/// Writes the peer's numeric address into `text`; empty for a Unix socket, and when there is no peer any more.
+static inline void tidings_uv_peer_address(int fd, char *_Nonnull text, size_t size) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    text[0] = 0;
+    if (getpeername(fd, (struct sockaddr *)&address, &length) < 0) return;
+    if (address.ss_family == AF_INET) uv_ip4_name((struct sockaddr_in *)&address, text, size);
+    if (address.ss_family == AF_INET6) uv_ip6_name((struct sockaddr_in6 *)&address, text, size);
+}
+
 /// Tells the peer that no more bytes follow.
 static inline void tidings_uv_shutdown_writing(int fd) { shutdown(fd, SHUT_WR); }
 

@@ -86,6 +86,13 @@ package final class StreamConnection: @unchecked Sendable {
         }
     }
 
+    /// The peer's numeric address, as of the first call; empty for a Unix socket.
+    package private(set) lazy var peerAddress: String = {
+        var text = [CChar](repeating: 0, count: 64)
+        tidings_uv_peer_address(poll.descriptor, &text, text.count)
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }()
+
     /// Takes over a connected, not blocking descriptor, and closes it when this throws.
     package init(descriptor: Int32, role: Role, on loop: EventLoop) throws(SystemError) {
         self.loop = loop

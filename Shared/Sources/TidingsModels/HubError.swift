@@ -25,6 +25,14 @@ public struct HubError: Error, Equatable, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
+    /// ``retryAfter`` as `Retry-After` has it: whole seconds, not too few, at least one.
+    package var retryAfterSeconds: Int64? {
+        retryAfter.map { wait in
+            let (seconds, rest) = wait.components
+            return max(1, seconds + (rest > 0 ? 1 : 0))
+        }
+    }
+
     /// The HTTP status of the code.
     public var httpStatus: Int {
         switch code {
