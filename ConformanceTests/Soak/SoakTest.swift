@@ -243,13 +243,13 @@ final class SoakTest: Sendable {
             throw WorldFailure("a service is gone")
         }
         return SoakSample(
-            hub: try ProcessSample(of: hub.process),
-            gateway: try ProcessSample(of: gateway.process)
+            hub: try ProcessFigures(of: hub.process),
+            gateway: try ProcessFigures(of: gateway.process)
         )
     }
 
     private func printLine(_ sample: SoakSample) {
-        func part(_ name: String, _ process: ProcessSample) -> String {
+        func part(_ name: String, _ process: ProcessFigures) -> String {
             "\(name) \(process.residentByteCount >> 20) MiB, \(process.descriptorCount) descriptors, \(Int(process.cpuSeconds)) s CPU"
         }
         Console.print(

@@ -1,4 +1,4 @@
-import SQLiteStorage
+package import SQLiteStorage
 import TidingsModels
 
 /// A registration that this back end made.
@@ -27,7 +27,7 @@ struct StoredItem: Sendable, Equatable {
 
 /// What the app back end keeps. Every write is on disk when it returns.
 package final class BackendStore: Sendable {
-    private let database: Database
+    package let database: Database
     /// Stored items per owner; the oldest make room.
     private static let itemCountMaxPerOwner = 1000
 

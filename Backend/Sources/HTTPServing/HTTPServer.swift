@@ -75,6 +75,17 @@ package final class HTTPServer: Sendable {
     /// New connections get these certificates; those that are open keep theirs.
     package func replace(tls: TLSContext) { acceptor.replace(tls: tls) }
 
+    /// Bytes that wait for the peers to read them: of all connections now, and the most that one connection ever had.
+    package func queuedByteCounts() async -> (now: Int, peak: Int) {
+        var (now, peak) = (0, 0)
+        for loop in loops {
+            let counts = await loop.queuedByteCounts()
+            now += counts.now
+            peak = max(peak, counts.peak)
+        }
+        return (now, peak)
+    }
+
     /// Open connections.
     package var connectionCount: Int { loops.reduce(0) { $0 + $1.connectionCount.load(ordering: .relaxed) } }
 }
@@ -87,6 +98,8 @@ final class ServerLoop: @unchecked Sendable {
     let connectionCount = Atomic<Int>(0)
     private var sweeper: LoopTimer?
     private var whenEmpty: (() -> Void)?
+    /// Of connections that are gone.
+    private var pendingByteCountPeak = 0
 
     init(on loop: EventLoop, context: ServerContext) {
         self.loop = loop
@@ -120,8 +133,21 @@ final class ServerLoop: @unchecked Sendable {
 
     func remove(_ connection: ServerConnection) {
         connections[ObjectIdentifier(connection)] = nil
+        pendingByteCountPeak = max(pendingByteCountPeak, connection.stream.pendingByteCountPeak)
         connectionCount.wrappingSubtract(1, ordering: .relaxed)
         if connections.isEmpty { whenEmpty?() }
+    }
+
+    func queuedByteCounts() async -> (now: Int, peak: Int) {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                continuation.resume(
+                    returning: connections.values.reduce((0, pendingByteCountPeak)) {
+                        ($0.0 + $1.stream.pendingByteCount, max($0.1, $1.stream.pendingByteCountPeak))
+                    }
+                )
+            }
+        }
     }
 
     private func sweep() {

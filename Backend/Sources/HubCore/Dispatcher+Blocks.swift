@@ -75,6 +75,7 @@ extension Dispatcher {
             result.add(.skipped, platform, count: plan.missing.count)
         }
         try await queue.finish(send.id, block: block, result)
+        observer.attempted(hub: hub, result)
     }
 
     /// What is to be sent to some registrations.

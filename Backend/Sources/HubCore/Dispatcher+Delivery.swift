@@ -94,6 +94,7 @@ extension Dispatcher {
                 }
             }
             let progress = try await queue.settle(send.id, numbers, result, now: time.now)
+            observer.attempted(hub: hub, result)
             // More of them may be due; with none left, a retry without waiting gets its turn behind other sends.
             if due.count < Self.blockCount { return progress }
         }

@@ -86,6 +86,7 @@ extension Dispatcher {
         }
         let state = answers.isEmpty ? NotificationState.noTargetFound : .completed
         try await queue.record(send, state, counts, now: time.now)
+        observer.attempted(hub: hub, AttemptResult(outcomes: counts))
         observer.sendEnded(hub: hub, send.id, state: state, targets: answers.count)
         return result
     }

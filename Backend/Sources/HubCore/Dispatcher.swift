@@ -39,6 +39,8 @@ package protocol DispatchObserver: Sendable {
         outcome: Outcome,
         reason: String
     )
+    /// Targets were tried, and what came of it is stored.
+    func attempted(hub: String, _ result: AttemptResult)
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String)
 }
 
@@ -95,6 +97,11 @@ package actor Dispatcher {
         self.retry = retry
         self.random = random
         self.observer = observer
+    }
+
+    /// Sends that wait for a place, are under way, and wait for another try of their targets.
+    package var sendCounts: (waiting: Int, underWay: Int, resting: Int) {
+        (waiting.count - nextWaiting, running.count, resting.count)
     }
 
     /// Takes up what an earlier run of the process left.

@@ -1,11 +1,11 @@
 package import HubCore
-import SQLiteStorage
+package import SQLiteStorage
 import TidingsModels
 
 /// One hub's registrations and sends in one SQLite database. The audience index follows each commit before the
 /// caller has its answer.
 package final class SQLiteHubStore: Sendable {
-    let database: Database
+    package let database: Database
     private let index: any AudienceIndex
     /// The index that follows this store.
     package var audienceIndex: any AudienceIndex { index }

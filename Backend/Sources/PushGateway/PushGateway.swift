@@ -43,6 +43,9 @@ package final class PushGateway: Sendable {
     /// Devices that are connected.
     package var deviceCount: Int { router.count }
 
+    /// Messages that wait for their devices.
+    package func messageCount() async throws -> Int { try await mailbox.messageCount() }
+
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let segments = request.target.segments
         if segments.isEmpty {

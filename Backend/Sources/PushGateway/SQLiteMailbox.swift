@@ -1,6 +1,6 @@
 import DeviceLink
 import PushCredentials
-import SQLiteStorage
+package import SQLiteStorage
 package import TidingsModels
 
 /// The mailbox in one SQLite database.
@@ -10,7 +10,7 @@ package final class SQLiteMailbox: Mailbox {
     /// For so long a repeat of a delivery id is recognised.
     private static let deliveryMemory = Duration.seconds(24 * 3600)
 
-    private let database: Database
+    package let database: Database
 
     package init(path: String) throws {
         database = try Database(path: path, schema: .mailbox)
@@ -181,6 +181,16 @@ package final class SQLiteMailbox: Mailbox {
                     .text(version)
                 )
             }
+        }
+    }
+
+    package func messageCount() async throws -> Int {
+        try await database.read { connection in
+            Int(
+                try connection.row("SELECT count(*) FROM message") { (row) throws(SQLiteError) in
+                    row.integer(0)
+                } ?? 0
+            )
         }
     }
 

@@ -72,10 +72,15 @@ package enum ConfigurationKeys {
         ) {
             configuration,
             text throws(ConfigurationError) in
-            configuration.trustedProxies = Set(text.split(separator: ",").map { ASCII.trimmed($0) })
-            for address in configuration.trustedProxies where SocketAddress(host: address, port: 0) == nil {
-                throw ConfigurationError("trustedProxies '\(address)' is not a numeric address")
-            }
+            configuration.trustedProxies = try addresses(text, "trustedProxies")
+        },
+        Key(
+            path: "metrics.addresses",
+            help: "who may read /-/metrics besides this machine, comma-separated addresses"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.metricsAddresses = try addresses(text, "metrics.addresses")
         },
         Key(path: "backend.address", help: "host:port of the app back end") {
             configuration,
@@ -142,6 +147,14 @@ package enum ConfigurationKeys {
             $0.gatewayURL = $1
         },
     ]
+
+    private static func addresses(_ text: String, _ key: String) throws(ConfigurationError) -> Set<String> {
+        let addresses = Set(text.split(separator: ",").map { ASCII.trimmed($0) })
+        for address in addresses where SocketAddress(host: address, port: 0) == nil {
+            throw ConfigurationError("\(key) '\(address)' is not a numeric address")
+        }
+        return addresses
+    }
 
     private static func truth(_ text: String, _ key: String) throws(ConfigurationError) -> Bool {
         switch text.lowercased() {

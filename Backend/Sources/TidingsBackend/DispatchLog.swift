@@ -25,7 +25,6 @@ struct DispatchLog: DispatchObserver {
         outcome: Outcome,
         reason: String
     ) {
-        counters.add("hub_target_failures_total{outcome=\"\(outcome.rawValue)\"}")
         log.warning(
             "target_failed",
             [
@@ -35,6 +34,18 @@ struct DispatchLog: DispatchObserver {
                 "reason": .string(reason),
             ]
         )
+    }
+
+    func attempted(hub: String, _ result: AttemptResult) {
+        for (platform, counts) in result.outcomes {
+            for (outcome, count) in counts {
+                counters.add(
+                    "hub_outcomes_total{platform=\"\(platform.appName)\",outcome=\"\(outcome.rawValue)\"}",
+                    count
+                )
+            }
+        }
+        if !result.retries.isEmpty { counters.add("hub_retries_total", result.retries.count) }
     }
 
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {

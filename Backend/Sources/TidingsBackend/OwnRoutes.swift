@@ -3,29 +3,39 @@ import HTTPServing
 import PushTelemetry
 
 /// `/-/…`: what every listener answers about itself.
-enum OwnRoutes {
-    /// Nil for a request that is not for us.
-    static func respond(to request: HTTPRequest, counters: Counters) -> HTTPResponse? {
+struct OwnRoutes: Sendable {
+    let metrics: Metrics
+    let readiness: Readiness
+    /// Who may read the metrics, besides this machine.
+    let metricsAddresses: Set<String>
+
+    /// For requests whose first segment is `-`.
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
         let segments = request.target.segments
-        guard segments.first == "-" else { return nil }
         guard request.method == "GET" || request.method == "HEAD" else {
             return HTTPResponse(405, ["Allow": "GET, HEAD"])
         }
         switch segments.dropFirst().joined(separator: "/") {
-        case "health", "ready":
-            return HTTPResponse(200, ["Content-Type": "text/plain; charset=utf-8"], text: "ok\n")
+        case "health": return Self.text(200, "ok\n")
+        case "ready":
+            let problems = await readiness.problems()
+            return problems.isEmpty
+                ? Self.text(200, "ready\n") : Self.text(503, problems.map { $0 + "\n" }.joined())
         case "metrics":
+            let address = request.clientAddress
+            guard HTTPURL.isLoopback(address) || metricsAddresses.contains(address) else {
+                return Self.text(403, "Metrics are for this machine and for metrics.addresses alone.\n")
+            }
             return HTTPResponse(
                 200,
                 ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
-                text: counters.prometheusText()
+                text: await metrics.prometheusText()
             )
-        default:
-            return HTTPResponse(
-                404,
-                ["Content-Type": "text/plain; charset=utf-8"],
-                text: "There is nothing here.\n"
-            )
+        default: return Self.text(404, "There is nothing here.\n")
         }
+    }
+
+    private static func text(_ status: HTTPStatus, _ text: String) -> HTTPResponse {
+        HTTPResponse(status, ["Content-Type": "text/plain; charset=utf-8"], text: text)
     }
 }

@@ -12,6 +12,7 @@ import ProcessLifecycle
 import PushCredentials
 import PushGateway
 import PushTelemetry
+import SQLiteStorage
 import Synchronization
 import TLSTransport
 import TagIndex
@@ -25,7 +26,10 @@ struct ServerAssembly {
     let retry: RetryPolicy
     let limits: ServerLimits
     let folder: StateFolder
-    let counters = Counters()
+    let metrics = Metrics()
+    let readiness = Readiness()
+    let lag = LoopLag()
+    var counters: Counters { metrics.counters }
     let tls: TLSContext?
     var endpoints = TidingsServer.Endpoints()
     var servers: [HTTPServer] = []
@@ -49,6 +53,7 @@ struct ServerAssembly {
         self.log = log
         self.retry = retry
         self.limits = limits
+        metrics.addProcess(lag)
         folder = try StateFolder(path: configuration.statePath)
         _ = try folder.folder("keys")
         _ = try folder.folder("hubs")
@@ -109,6 +114,11 @@ struct ServerAssembly {
     ) throws -> String {
         let date = DateHeader(time)
         let (counters, log) = (counters, log.named(service))
+        let routes = OwnRoutes(
+            metrics: metrics,
+            readiness: readiness,
+            metricsAddresses: configuration.metricsAddresses
+        )
         let server = HTTPServer(
             limits: limits,
             tls: tls,
@@ -117,10 +127,11 @@ struct ServerAssembly {
             httpDate: { date.text },
             trustedProxies: configuration.trustedProxies,
             handler: { request in
-                if let own = OwnRoutes.respond(to: request, counters: counters) { return own }
-                return await handler(request)
+                request.target.segments.first == "-"
+                    ? await routes.respond(to: request) : await handler(request)
             }
         )
+        metrics.add(server, service: service)
         let port: Int
         do throws(SystemError) { port = try server.start(host: address.host, port: address.port) } catch {
             throw ConfigurationError("\(service) cannot listen on \(address.host):\(address.port): \(error)")
@@ -130,10 +141,16 @@ struct ServerAssembly {
         return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
     }
 
+    private func add(_ database: Database, _ name: String) {
+        metrics.add(database, name: name)
+        readiness.add(name, database)
+    }
+
     /// After a failure: nothing may go on running.
     func abandon() async {
         for server in servers { await server.drain(within: .zero) }
         for hub in hubs { await hub.dispatcher.stop() }
+        lag.stop()
         for store in stores { store.close() }
         backendStore?.close()
         mailbox?.close()
@@ -156,6 +173,7 @@ struct ServerAssembly {
         }
         let mailbox = try SQLiteMailbox(path: configuration.statePath + "/gateway.sqlite")
         self.mailbox = mailbox
+        add(mailbox.database, "gateway")
         // The port is known only once the gateway listens; nobody asks for the origin before.
         let origin = Holder(configuration.gatewayURL ?? "")
         let gateway = PushGateway(
@@ -170,6 +188,7 @@ struct ServerAssembly {
         if configuration.gatewayURL == nil { origin.value = address }
         endpoints.gateway = origin.value
         self.gateway = gateway
+        metrics.add(gateway)
         gatewayCredentials = credentials
         try issueFiles(credentials, origin.value)
     }
@@ -238,6 +257,7 @@ struct ServerAssembly {
             index: index
         )
         stores.append(store)
+        add(store.database, "hub:\(settings.name)")
         let senders: [Platform: any PlatformSender]
         let assembly = try senderAssembly()
         if configuration.isDevelopment, let credentials = gatewayCredentials, let origin = endpoints.gateway {
@@ -261,6 +281,7 @@ struct ServerAssembly {
             random: random,
             observer: DispatchLog(log: log.named("hub"), counters: counters)
         )
+        metrics.add(dispatcher, hub: settings.name)
         return Hub(
             name: settings.name,
             policies: policies,
@@ -293,6 +314,7 @@ struct ServerAssembly {
         guard configuration.services.contains(.backend) else { return }
         let store = try BackendStore(path: configuration.statePath + "/backend.sqlite")
         backendStore = store
+        add(store.database, "backend")
         let text: String
         if let configured = configuration.backendHub {
             text = configured

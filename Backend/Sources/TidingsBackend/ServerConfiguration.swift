@@ -70,6 +70,8 @@ public struct ServerConfiguration: Sendable {
     package var hubHosts: Set<String> = []
     /// Addresses of TLS terminators, whose `X-Forwarded-For` is believed.
     package var trustedProxies: Set<String> = []
+    /// Who may read `/-/metrics` besides this machine.
+    package var metricsAddresses: Set<String> = []
     package var hubs: [HubSettings] = []
     /// Nil: as at the original in development, else strict.
     package var listenMode: ListenMode?

@@ -1,4 +1,5 @@
 package import AppBackend
+import EventLoops
 package import HTTPServing
 package import HubCore
 package import HubServer
@@ -45,7 +46,10 @@ public final class TidingsServer: Sendable {
     private let configuration: ServerConfiguration
     private let time: any TimeSource
     private let sweeper: Task<Void, Never>
-    package let counters: Counters
+    private let readiness: Readiness
+    private let lag: LoopLag
+    package let metrics: Metrics
+    package var counters: Counters { metrics.counters }
 
     package static func start(
         _ configuration: ServerConfiguration,
@@ -84,7 +88,9 @@ public final class TidingsServer: Sendable {
         folder = assembly.folder
         configuration = assembly.configuration
         time = assembly.time
-        counters = assembly.counters
+        metrics = assembly.metrics
+        readiness = assembly.readiness
+        lag = assembly.lag
         let (gateway, backend, stores, time, log) = (
             assembly.gateway, assembly.backend, assembly.stores, assembly.time, assembly.log
         )
@@ -120,6 +126,7 @@ public final class TidingsServer: Sendable {
 
     /// Finishes what is under way and stops. What is accepted and not sent stays on disk.
     public func stop() async {
+        readiness.drain()
         sweeper.cancel()
         // The back end first, then the hub, then its dispatchers, then the gateway: what each accepted can still pass
         // through the next, and no dispatcher takes a stopping gateway for one in trouble.
@@ -129,6 +136,7 @@ public final class TidingsServer: Sendable {
         for store in stores { store.close() }
         backendStore?.close()
         mailbox?.close()
+        lag.stop()
         folder.release()
     }
 

@@ -42,6 +42,7 @@ private struct Silent: DispatchObserver {
         outcome: Outcome,
         reason: String
     ) {}
+    func attempted(hub: String, _ result: AttemptResult) {}
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {}
 }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Named event counts of one service. Names are the metric names of `/-/metrics`.
+/// Named event counts of one process. Names are the metric names of `/-/metrics`, with labels as in `x{status="200"}`.
 package final class Counters: Sendable {
     private let values = Mutex<[String: Int]>([:])
 
@@ -10,9 +10,16 @@ package final class Counters: Sendable {
 
     package subscript(name: String) -> Int { values.withLock { $0[name] ?? 0 } }
 
-    /// The counts as Prometheus text (exposition format 0.0.4), sorted by name.
-    package func prometheusText() -> String {
-        values.withLock { $0 }.sorted { $0.key < $1.key }
-            .map { "# TYPE tidings_\($0.key) counter\ntidings_\($0.key) \($0.value)\n" }.joined()
+    /// The counts as Prometheus text, sorted by name.
+    func prometheusText() -> String {
+        var text = ""
+        var last: Substring = ""
+        for (key, value) in values.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+            let name = key.prefix { $0 != "{" }
+            if name != last { text += "# TYPE tidings_\(name) counter\n" }
+            last = name
+            text += "tidings_\(key) \(value)\n"
+        }
+        return text
     }
 }

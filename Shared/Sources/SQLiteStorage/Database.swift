@@ -1,4 +1,5 @@
 import Glibc
+package import PushTelemetry
 import Synchronization
 
 /// One SQLite database: a writer thread that commits in groups, and reader threads.
@@ -20,8 +21,20 @@ package final class Database: Sendable {
         package init(_ migrations: [String]) { self.migrations = migrations }
     }
 
+    /// What a database tells about its work.
+    package struct Statistics: Sendable {
+        /// Writes per transaction.
+        package let commitSizes = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
+        /// From the begin of a transaction until it is on disk.
+        package let commitSeconds = Histogram.ofSeconds()
+    }
+
+    package let statistics = Statistics()
     private let writer: WorkQueue
     private let readers: WorkQueue
+
+    /// Writes and reads that wait for a thread.
+    package var waitingCounts: (writes: Int, reads: Int) { (writer.count, readers.count) }
 
     /// Opens or makes the database and brings its schema up to date.
     /// - Throws: ``SQLiteError`` also when the schema is newer than this program.
@@ -36,7 +49,8 @@ package final class Database: Sendable {
         // The connection moves to its thread for good.
         let owned = Unchecked(connection)
         let writerQueue = writer
-        startThread { Self.writeLoop(owned.value, writerQueue) }
+        let statistics = statistics
+        startThread { Self.writeLoop(owned.value, writerQueue, statistics) }
         for _ in 0..<readerCount {
             let reader = Unchecked(try Connection(path: path, access: .readOnly))
             let readerQueue = readers
@@ -121,10 +135,13 @@ package final class Database: Sendable {
         }
     }
 
-    private static func writeLoop(_ connection: Connection, _ queue: WorkQueue) {
+    private static func writeLoop(_ connection: Connection, _ queue: WorkQueue, _ statistics: Statistics) {
         var writesSinceCheckpoint = 0
         while let group = queue.next(max: groupCountMax) {
+            let began = ContinuousClock.now
             commit(group, on: connection)
+            statistics.commitSizes.add(Double(group.count))
+            statistics.commitSeconds.add((ContinuousClock.now - began) / .seconds(1))
             writesSinceCheckpoint += group.count
             if writesSinceCheckpoint >= writesPerCheckpoint {
                 // A reader that still needs the log makes this a partial one; the next turn goes on.
@@ -235,6 +252,12 @@ private final class WorkQueue: @unchecked Sendable {
         pthread_mutex_destroy(mutex)
         mutex.deallocate()
         condition.deallocate()
+    }
+
+    var count: Int {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return items.count - head
     }
 
     /// False when the queue is full or closed.

@@ -118,17 +118,21 @@ package final class StreamConnection: @unchecked Sendable {
     package var isClosed: Bool { state == .closed }
     /// Bytes that were written and not yet taken by the kernel.
     package var pendingByteCount: Int { output.count - outputStart }
+    /// The most that ``pendingByteCount`` ever was.
+    package private(set) var pendingByteCountPeak = 0
 
     /// Queues bytes; they leave at the end of the turn.
     package func write(_ bytes: [UInt8]) {
         guard state != .closed, !isLingering else { return }
         if output.isEmpty { output = bytes } else { output += bytes }
+        pendingByteCountPeak = max(pendingByteCountPeak, pendingByteCount)
         scheduleFlush()
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer) {
         guard state != .closed else { return }
         output.append(contentsOf: bytes)
+        pendingByteCountPeak = max(pendingByteCountPeak, pendingByteCount)
         scheduleFlush()
     }
 

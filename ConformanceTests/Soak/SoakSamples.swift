@@ -1,35 +1,11 @@
-import Glibc
 import ProcessLifecycle
 import TidingsConformance
-
-/// What the kernel says about a process (proc(5)).
-struct ProcessSample {
-    var residentByteCount = 0
-    var descriptorCount = 0
-    var cpuSeconds = 0.0
-
-    init(of process: pid_t) throws {
-        func text(_ name: String) throws -> String {
-            String(decoding: try Files.read("/proc/\(process)/\(name)") ?? [], as: UTF8.self)
-        }
-        let pages = try text("statm").split(separator: " ")
-        // The second field: resident pages.
-        residentByteCount = (pages.count > 1 ? Int(pages[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
-        descriptorCount = Files.list("/proc/\(process)/fd")?.count ?? 0
-        // User and system time, behind the name, which may hold blanks.
-        let fields = try text("stat").reversed().prefix { $0 != ")" }.reversed()
-        let numbers = String(fields).split(separator: " ")
-        if numbers.count > 12, let user = Double(numbers[11]), let system = Double(numbers[12]) {
-            cpuSeconds = (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
-        }
-    }
-}
 
 /// One line of the table, for all processes at one moment.
 struct SoakSample {
     var seconds = 0.0
-    var hub: ProcessSample
-    var gateway: ProcessSample
+    var hub: ProcessFigures
+    var gateway: ProcessFigures
     var onlineCount = 0
     var sentCount = 0
     var receivedCount = 0
