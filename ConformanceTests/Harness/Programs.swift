@@ -157,6 +157,9 @@ package enum Programs {
         try Running(name, arguments, environment)
     }
 
+    /// Work on a thread of its own, which nobody waits for.
+    static func detach(_ body: @escaping @Sendable () -> Void) { Thread.detachNewThread(body) }
+
     /// Blocking work on a thread of its own: the World in this process needs the shared pool, whose threads are few.
     private static func onThread<Value: Sendable>(
         _ body: @escaping @Sendable () throws -> Value

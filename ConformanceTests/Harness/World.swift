@@ -30,6 +30,8 @@ public final class World: Sendable {
             return policy
         }()
         package var limits = ServerLimits()
+        /// Calendar time for everything in the World.
+        public var clock = WorldClock()
         /// Has the last word on the configuration.
         package var configure: @Sendable (inout ServerConfiguration) -> Void = { _ in }
         /// Keeps the state, also after the World ends.
@@ -40,7 +42,7 @@ public final class World: Sendable {
     }
 
     /// Calendar time for everything in the World.
-    public let clock = WorldClock()
+    public let clock: WorldClock
     private let scratch: String
     private let keepsScratch: Bool
     private let options: Options
@@ -50,6 +52,7 @@ public final class World: Sendable {
 
     private init(_ options: Options) throws {
         self.options = options
+        clock = options.clock
         scratch = try options.statePath ?? Files.makeScratchFolder("tidings-world")
         keepsScratch = options.statePath != nil
     }

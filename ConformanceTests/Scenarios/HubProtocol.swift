@@ -10,24 +10,6 @@ import Testing
 /// The hub's protocol on the wire: statuses, headers, ETags, paging, refusals.
 @Suite("The hub's protocol")
 struct HubProtocol {
-    private func sas(
-        _ world: World,
-        _ path: String,
-        full: Bool = true,
-        expires: Int64? = nil
-    ) throws -> String {
-        let connection = try HubConnectionString(parsing: try world.connectionString(full: full))
-        let key =
-            try world.connectionString(full: full).split(separator: "=", maxSplits: 3).last.map(String.init)
-            ?? ""
-        return SharedAccessSignature.make(
-            resource: try world.hubURL + path,
-            keyName: connection.keyName,
-            key: String(key),
-            expires: expires.map { Timestamp(seconds: $0) } ?? world.clock.now + .seconds(600)
-        )
-    }
-
     private func call(
         _ world: World,
         _ method: String,
@@ -36,14 +18,7 @@ struct HubProtocol {
         fields: HTTPFields = [:],
         full: Bool = true
     ) async throws -> HTTPAnswer {
-        var fields = fields
-        if fields["Authorization"] == nil { fields["Authorization"] = try sas(world, "/tidings", full: full) }
-        return try await world.request(
-            method,
-            try world.hubURL + path,
-            fields: fields,
-            body: body.map { Array($0.utf8) }
-        )
+        try await world.signed(method, path, fields: fields, body: body, full: full)
     }
 
     private let apple =
@@ -154,15 +129,15 @@ struct HubProtocol {
                     "MalformedToken"
                 ),
                 (
-                    "GET", "/tidings/registrations/1-2-3", nil, true, try sas(world, "/other"),
+                    "GET", "/tidings/registrations/1-2-3", nil, true, try world.signature("/other"),
                     "InvalidAudience"
                 ),
                 (
                     "GET", "/tidings/registrations/1-2-3", nil, true,
-                    try sas(world, "/tidings", expires: 1000), "ExpiredToken"
+                    try world.signature("/tidings", expires: 1000), "ExpiredToken"
                 ),
                 (
-                    "GET", "/tidings/registrations/1-2-3", nil, true, try sas(world, "/tidings") + "x",
+                    "GET", "/tidings/registrations/1-2-3", nil, true, try world.signature("/tidings") + "x",
                     "InvalidSignature"
                 ),
                 ("GET", "/tidings/registrations/1-2-3", nil, true, "WRAP access_token=\"x\"", "InvalidToken"),
@@ -180,7 +155,7 @@ struct HubProtocol {
             }
             // A namespace token, and one over the whole URL, are both good.
             for resource in ["/", "/tidings/registrations?api-version=2020-06", "/tidings/registrations/"] {
-                let header: HTTPFields = ["Authorization": try sas(world, resource)]
+                let header: HTTPFields = ["Authorization": try world.signature(resource)]
                 #expect(
                     try await call(world, "GET", "/tidings/registrations", fields: header).status.code == 200
                 )

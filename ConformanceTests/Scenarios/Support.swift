@@ -41,6 +41,33 @@ extension World {
         try await registerNative(device.handle(), platform, tag: tag)
     }
 
+    /// A shared access signature for a path of the hub.
+    func signature(_ path: String, full: Bool = true, expires: Int64? = nil) throws -> String {
+        let text = try connectionString(full: full)
+        let connection = try HubConnectionString(parsing: text)
+        return SharedAccessSignature.make(
+            resource: try hubURL + path,
+            keyName: connection.keyName,
+            key: text.split(separator: "=", maxSplits: 3).last.map(String.init) ?? "",
+            expires: expires.map { Timestamp(seconds: $0) } ?? clock.now + .seconds(600)
+        )
+    }
+
+    /// A request to the hub, signed unless it brings its own authorization.
+    func signed(
+        _ method: String,
+        _ path: String,
+        fields: HTTPFields = [:],
+        body: String? = nil,
+        full: Bool = true
+    ) async throws -> HTTPAnswer {
+        var fields = fields
+        if fields["Authorization"] == nil {
+            fields["Authorization"] = try signature("/" + hubName, full: full)
+        }
+        return try await request(method, try hubURL + path, fields: fields, body: body.map { Array($0.utf8) })
+    }
+
     @discardableResult
     func registerNative(_ handle: String, _ platform: Platform, tag: String) async throws -> Registration {
         try await hub().create(

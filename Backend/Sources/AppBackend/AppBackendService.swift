@@ -3,6 +3,7 @@ import HTTPMessages
 import HubAPI
 package import HubClient
 import JSONBytes
+import PushCredentials
 package import PushTelemetry
 package import TidingsModels
 
@@ -58,6 +59,16 @@ package final class AppBackendService: Sendable {
                     "Tidings app back end. Apps register at /api/register and notify at /api/notifications; see docs/scenarios.\n"
             )
         }
+        let trace =
+            TraceID(parent: request.fields[HubHeader.traceParent]) ?? TraceID(Hex.encode(Digests.random(16)))
+        return await TraceID.$current.withValue(trace) {
+            var response = await authenticated(request)
+            if let trace { response.fields[HubHeader.traceID] = trace.text }
+            return response
+        }
+    }
+
+    private func authenticated(_ request: HTTPRequest) async -> HTTPResponse {
         let response: HTTPResponse
         switch await verifier.verify(request.fields, from: request.clientAddress) {
         case .user(let user): response = await answer(request, user)

@@ -24,7 +24,7 @@ extension Dispatcher {
         _ attemptCounts: [UInt32: Int]
     ) async throws -> AttemptResult {
         var result = AttemptResult()
-        let end = send.enqueued + Self.timeBudget
+        let end = send.begins + Self.timeBudget
         func all(_ outcome: Outcome, _ reason: String) -> AttemptResult {
             fail(send, unit.targets[0], outcome, reason)
             result.add(outcome, unit.platform, count: unit.targets.count)

@@ -69,7 +69,7 @@ package actor Dispatcher {
     private var waiting: [NotificationID] = []
     private var nextWaiting = 0
     private var running: [NotificationID: Task<Void, Never>] = [:]
-    /// Sends whose targets wait for another try. They hold no place among those under way.
+    /// Sends whose time has not come, and those whose targets wait for another try. They hold no place among those under way.
     private var resting: [NotificationID: Task<Void, Never>] = [:]
     /// How often the store failed a send in a row.
     private var failureCounts: [NotificationID: Int] = [:]
@@ -124,6 +124,13 @@ package actor Dispatcher {
         for task in running.values { await task.value }
     }
 
+    /// Forgets a scheduled send that was cancelled.
+    package func drop(_ id: NotificationID) {
+        guard let task = resting.removeValue(forKey: id) else { return }
+        task.cancel()
+        known.remove(id)
+    }
+
     private func startWaiting() {
         while !isStopping, running.count < Self.sendsInFlightMax, nextWaiting < waiting.count {
             let id = waiting[nextWaiting]
@@ -175,11 +182,14 @@ package actor Dispatcher {
     /// - Returns: When to go on; nil when it is over.
     private nonisolated func advance(_ id: NotificationID) async throws -> Timestamp? {
         guard let send = try await queue.pending(id) else { return nil }
-        switch send.isDispatched ? try await retry(send) : try await dispatch(send) {
-        case .waits(let until): return until
-        case .ended(let state, let targetCount):
-            observer.sendEnded(hub: hub, id, state: state, targets: targetCount)
-            return nil
+        if let scheduled = send.scheduled, scheduled > time.now { return scheduled }
+        return try await TraceID.$current.withValue(send.trace) {
+            switch send.isDispatched ? try await retry(send) : try await dispatch(send) {
+            case .waits(let until): return until
+            case .ended(let state, let targetCount):
+                observer.sendEnded(hub: hub, id, state: state, targets: targetCount)
+                return nil
+            }
         }
     }
 }

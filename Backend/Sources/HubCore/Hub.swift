@@ -24,6 +24,8 @@ package final class Hub: Sendable {
 
     /// The largest request body, as of the original.
     package static let notificationByteCountMax = 64 << 10
+    /// How far ahead a send may be scheduled, as at the original.
+    package static let scheduleMax = Duration.seconds(7 * 86400)
     /// The most entries of a page.
     package static let pageCountMax = 100
 
@@ -130,11 +132,35 @@ package final class Hub: Sendable {
     // MARK: Sends
 
     /// Accepts a notification; it is on disk when this returns, and dispatched soon after.
-    package func send(_ notification: HubNotification, tags: String) async throws -> NotificationID {
-        let send = try checked(notification, tags)
+    ///
+    /// - Parameter scheduled: When to begin: a past moment means now, and one more than ``scheduleMax`` ahead is refused.
+    package func send(
+        _ notification: HubNotification,
+        tags: String,
+        at scheduled: Timestamp? = nil
+    ) async throws -> NotificationID {
+        var send = try checked(notification, tags)
+        if let scheduled {
+            guard scheduled <= time.now + Self.scheduleMax else {
+                throw HubError(
+                    .badRequest,
+                    "The schedule time \(scheduled) is more than seven days ahead; now is \(time.now)."
+                )
+            }
+            send.scheduled = max(scheduled, send.enqueued)
+        }
         try await queue.enqueue(send)
         await dispatcher.submit(send.id)
         return send.id
+    }
+
+    /// Takes a scheduled send back.
+    /// - Throws: ``HubError`` `.notFound` when there is none, or its time has come.
+    package func cancel(_ id: String) async throws {
+        guard let id = NotificationID(id), try await queue.cancel(id, now: time.now) else {
+            throw HubError(.notFound, "There is no scheduled notification '\(id)', or its time has come.")
+        }
+        await dispatcher.drop(id)
     }
 
     /// Sends to a few of the matching registrations at once and tells how each ended.
@@ -159,7 +185,8 @@ package final class Hub: Sendable {
             id: NotificationID.random(at: now, using: &random),
             notification: notification,
             tags: isBroadcast ? "" : tags,
-            enqueued: now
+            enqueued: now,
+            trace: TraceID.current
         )
     }
 

@@ -133,6 +133,12 @@ package struct PendingSend: Sendable {
     package var audience: (serialized: [UInt8], change: Int64)?
     /// Blocks whose outcomes are stored.
     package var finishedBlocks: Set<Int>
+    /// When to begin; nil for at once.
+    package var scheduled: Timestamp?
+    /// What its log lines and requests name.
+    package var trace: TraceID?
+    /// From here its time budget counts.
+    package var begins: Timestamp { max(enqueued, scheduled ?? enqueued) }
     /// True when no block is left, and only targets that wait for another try may be.
     package var isDispatched = false
 
@@ -141,6 +147,8 @@ package struct PendingSend: Sendable {
         notification: HubNotification,
         tags: String,
         enqueued: Timestamp,
+        scheduled: Timestamp? = nil,
+        trace: TraceID? = nil,
         audience: (serialized: [UInt8], change: Int64)? = nil,
         finishedBlocks: Set<Int> = []
     ) {
@@ -148,6 +156,8 @@ package struct PendingSend: Sendable {
         self.notification = notification
         self.tags = tags
         self.enqueued = enqueued
+        self.scheduled = scheduled
+        self.trace = trace
         self.audience = audience
         self.finishedBlocks = finishedBlocks
     }
@@ -203,7 +213,10 @@ package enum SendProgress: Sendable, Equatable {
 /// Where accepted sends survive until every target has its outcome, and their outcomes afterwards.
 package protocol SendQueue: Sendable {
     /// On disk when it returns.
+    /// - Throws: ``HubError`` `.throttled` for a scheduled send too many.
     func enqueue(_ send: PendingSend) async throws
+    /// Ends a scheduled send whose time has not come; false when there is none.
+    func cancel(_ id: NotificationID, now: Timestamp) async throws -> Bool
     /// The sends that are not over, oldest first.
     func unfinished() async throws -> [NotificationID]
     /// A send with what is left of it; nil once it is over.

@@ -46,6 +46,11 @@ package struct HubEdge: Sendable {
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let trackingID = request.fields[HubHeader.trackingID].flatMap(Self.guid) ?? identifier()
+        let trace = TraceID(parent: request.fields[HubHeader.traceParent]) ?? TraceID(guid: trackingID)
+        return await TraceID.$current.withValue(trace) { await respond(to: request, trackingID) }
+    }
+
+    private func respond(to request: HTTPRequest, _ trackingID: String) async -> HTTPResponse {
         var response: HTTPResponse
         do {
             response = try await answer(request)
@@ -68,6 +73,10 @@ package struct HubEdge: Sendable {
         }
         response.fields[HubHeader.trackingID] = trackingID
         response.fields[HubHeader.correlationID] = identifier()
+        // The telemetry of a send names the send's own.
+        if response.fields[HubHeader.traceID] == nil, let trace = TraceID.current {
+            response.fields[HubHeader.traceID] = trace.text
+        }
         counters.add("hub_responses_total{status=\"\(response.status.code)\"}")
         return response
     }
@@ -162,15 +171,37 @@ package struct HubEdge: Sendable {
                 ["Location": address.url(.message(id)), "Content-Type": "application/xml; charset=utf-8"],
                 text: text
             )
+        case (.scheduledMessages, "POST"):
+            try authorize(.send)
+            let time = try NotificationRequest.scheduleTime(request.fields)
+            let (notification, tags) = try NotificationRequest.read(
+                request,
+                body: try await request.body.collect(upTo: Hub.notificationByteCountMax)
+            )
+            let id = try await hub.send(notification, tags: tags, at: time)
+            counters.add("hub_notifications_accepted_total")
+            return HTTPResponse(
+                201,
+                [
+                    "Location": address.url(.scheduledMessage(id)),
+                    "Content-Type": "application/xml; charset=utf-8",
+                ]
+            )
+        case (.scheduledMessage(_, let id), "DELETE"):
+            try authorize(.send)
+            try await hub.cancel(id)
+            return HTTPResponse(200)
         case (.message(_, let id), "GET"), (.message(_, let id), "HEAD"):
             try authorize(.send)
             let details = try await hub.details(id)
             let location = "sb" + address.url(.message(details.id)).drop { $0 != ":" }
-            return HTTPResponse(
+            var response = HTTPResponse(
                 200,
                 ["Content-Type": "application/xml; charset=utf-8"],
                 text: NotificationDetailsXML.text(details, location: location)
             )
+            response.fields[HubHeader.traceID] = details.trace?.text
+            return response
         default:
             throw HubError(
                 .methodNotAllowed,
@@ -250,6 +281,7 @@ struct RequestAddress {
         case registrationID(RegistrationID)
         case registration(RegistrationID)
         case message(NotificationID)
+        case scheduledMessage(NotificationID)
     }
 
     private let origin: String
@@ -278,6 +310,7 @@ struct RequestAddress {
             case .registrationID(let id): HubRoute.registrationIDs(hub: hub).path + "/\(id)"
             case .registration(let id): HubRoute.registration(hub: hub, id: id.text).path
             case .message(let id): HubRoute.message(hub: hub, id: id.text).path
+            case .scheduledMessage(let id): HubRoute.scheduledMessage(hub: hub, id: id.text).path
             }
         return origin + path + target.rawQuery
     }

@@ -23,6 +23,26 @@ enum NotificationRequest {
         return (notification, fields[HubHeader.tags] ?? "")
     }
 
+    /// The moment of a scheduled send, UTC unless it says otherwise (section 5.6). A sample of Microsoft's puts quotes around
+    /// the T.
+    static func scheduleTime(_ fields: HTTPFields) throws(HubError) -> Timestamp {
+        guard let text = fields[HubHeader.scheduleTime], !text.isEmpty else {
+            throw HubError(
+                .badRequest,
+                "\(HubHeader.scheduleTime) is missing; it holds a time such as 2030-01-02T10:20:30."
+            )
+        }
+        let plain = text.split(separator: "'", omittingEmptySubsequences: false)
+        let unquoted = plain.count == 3 && plain[1] == "T" ? plain.joined() : text
+        guard let time = Timestamp(parsing: unquoted) else {
+            throw HubError(
+                .badRequest,
+                "\(HubHeader.scheduleTime) '\(text)' is not a time such as 2030-01-02T10:20:30, in UTC."
+            )
+        }
+        return time
+    }
+
     /// `test`, `test=` or `test=true`: the outcome is awaited and told. .NET adds it to every request; only sends read it.
     static func isTest(_ target: RequestTarget) throws(HubError) -> Bool {
         switch target.parameter("test")?.lowercased() {

@@ -37,5 +37,10 @@ extension Database.Schema {
         DROP INDEX send_live;
         CREATE INDEX send_live ON send (enqueued) WHERE live > 0
         """,
+        """
+        ALTER TABLE send ADD COLUMN scheduled INTEGER;
+        ALTER TABLE send ADD COLUMN trace TEXT;
+        CREATE INDEX send_scheduled ON send (scheduled) WHERE state = 'Scheduled'
+        """,
     ])
 }

@@ -4,7 +4,23 @@ package import TidingsModels
 
 extension SQLiteHubStore: SendQueue {
     package func enqueue(_ send: PendingSend) async throws {
-        try await database.write { try $0.insert(send) }
+        try await database.write { connection in
+            if send.scheduled != nil { try connection.checkScheduledCount() }
+            try connection.insert(send)
+        }
+    }
+
+    package func cancel(_ id: NotificationID, now: Timestamp) async throws -> Bool {
+        try await database.write { connection in
+            try connection.run(
+                "UPDATE send SET state = ?2, ended = ?3, live = 0 WHERE id = ?1 AND state = ?4 AND scheduled > ?3",
+                .text(id.text),
+                .text(NotificationState.canceled.rawValue),
+                .integer(now.milliseconds),
+                .text(NotificationState.scheduled.rawValue)
+            )
+            return connection.changedRowCount == 1
+        }
     }
 
     package func unfinished() async throws -> [NotificationID] {
@@ -18,7 +34,7 @@ extension SQLiteHubStore: SendQueue {
     package func pending(_ id: NotificationID) async throws -> PendingSend? {
         try await database.read { connection in
             let found = try connection.row(
-                "SELECT enqueued, format, tags, headers, body, change, audience, live FROM send WHERE id = ?1 AND live > 0",
+                "SELECT enqueued, format, tags, headers, body, change, audience, live, scheduled, trace FROM send WHERE id = ?1 AND live > 0",
                 .text(id.text)
             ) { (row) throws(SQLiteError) in
                 var send = PendingSend(
@@ -26,6 +42,8 @@ extension SQLiteHubStore: SendQueue {
                     notification: try Self.notification(row, format: 1, headers: 3, body: 4),
                     tags: row.text(2),
                     enqueued: Timestamp(milliseconds: row.integer(0)),
+                    scheduled: row.isNull(8) ? nil : Timestamp(milliseconds: row.integer(8)),
+                    trace: TraceID(row.text(9)),
                     audience: row.isNull(6) ? nil : (serialized: row.blob(6), change: row.integer(5))
                 )
                 send.isDispatched = row.integer(7) == 2
@@ -162,10 +180,10 @@ extension SQLiteHubStore: SendQueue {
     package func details(_ id: NotificationID) async throws -> NotificationDetails? {
         try await database.read { connection in
             let found = try connection.row(
-                "SELECT enqueued, format, tags, headers, body, state, started, ended, target_count FROM send WHERE id = ?1",
+                "SELECT enqueued, format, tags, headers, body, state, started, ended, target_count, trace FROM send WHERE id = ?1",
                 .text(id.text)
             ) { (row) throws(SQLiteError) in
-                NotificationDetails(
+                var details = NotificationDetails(
                     id: id,
                     state: NotificationState(rawValue: row.text(5)) ?? .unknown,
                     enqueued: Timestamp(milliseconds: row.integer(0)),
@@ -175,6 +193,8 @@ extension SQLiteHubStore: SendQueue {
                     tags: row.text(2),
                     targetCount: Int(row.integer(8))
                 )
+                details.trace = TraceID(row.text(9))
+                return details
             }
             guard var details = found else { return nil }
             let counts = try connection.rows(
@@ -214,15 +234,35 @@ extension Connection {
             headers.text(header.value)
         }
         try run(
-            "INSERT INTO send (id, enqueued, format, tags, headers, body, state, live) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)",
+            """
+            INSERT INTO send (id, enqueued, format, tags, headers, body, state, live, scheduled, trace)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9)
+            """,
             .text(send.id.text),
             .integer(send.enqueued.milliseconds),
             .text(send.notification.format.text),
             .text(send.tags),
             .blob(headers.bytes),
             .blob(send.notification.body),
-            .text(NotificationState.enqueued.rawValue)
+            .text((send.scheduled == nil ? NotificationState.enqueued : .scheduled).rawValue),
+            send.scheduled.map { .integer($0.milliseconds) } ?? .null,
+            .optional(send.trace?.text)
         )
+    }
+
+    fileprivate func checkScheduledCount() throws {
+        let isFull =
+            try row(
+                "SELECT 1 FROM send WHERE state = 'Scheduled' LIMIT 1 OFFSET ?1",
+                .integer(SQLiteHubStore.scheduledCountMax - 1)
+            ) { (row) throws(SQLiteError) in true } ?? false
+        if isFull {
+            throw HubError(
+                .throttled,
+                "\(SQLiteHubStore.scheduledCountMax) notifications are scheduled already; cancel some, or come back later.",
+                retryAfter: .seconds(60)
+            )
+        }
     }
 
     fileprivate func add(_ result: AttemptResult, to id: NotificationID) throws(SQLiteError) {

@@ -5,6 +5,9 @@ import TidingsModels
 /// One hub's registrations and sends in one SQLite database. The audience index follows each commit before the
 /// caller has its answer.
 package final class SQLiteHubStore: Sendable {
+    /// Notifications that may be scheduled at a time; more are refused.
+    package static let scheduledCountMax = 100_000
+
     package let database: Database
     private let index: any AudienceIndex
     /// The index that follows this store.

@@ -24,7 +24,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private var rules = GatewayLinkRules()
     private(set) var uaid: String?
     private var lastSequence: Int64 = 0
-    private var unacknowledged = Set<String>()
+    /// By version, with the trace.
+    private var unacknowledged: [String: TraceID?] = [:]
     private var unstored: [DeviceNotification] = []
     private var isReading = false
     private var hasNews = false
@@ -118,9 +119,17 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     /// An acknowledgement removes the message, whatever its code; unknown versions are ignored.
     private func acknowledge(_ acks: [DeviceFrame.Ack]) {
         guard let uaid else { return }
-        for ack in acks { unacknowledged.remove(ack.version) }
-        let versions = acks.map(\.version)
         let gateway = gateway
+        for ack in acks {
+            guard let trace = unacknowledged.removeValue(forKey: ack.version) else { continue }
+            TraceID.$current.withValue(trace) {
+                gateway.log.debug(
+                    "message_acknowledged",
+                    ["version": .string(ack.version), "code": .number(ack.code)]
+                )
+            }
+        }
+        let versions = acks.map(\.version)
         gateway.counters.add("gateway_acks_total", versions.count)
         run({ try await gateway.mailbox.acknowledge(uaid: uaid, versions: versions) }) { connection, _ in
             connection.mailArrived()
@@ -150,7 +159,7 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
             connection.isReading = false
             for message in messages {
                 connection.lastSequence = message.sequence
-                connection.unacknowledged.insert(message.notification.version)
+                connection.unacknowledged[message.notification.version] = .some(message.notification.trace)
                 connection.send(message.notification)
             }
             if messages.count == room { connection.hasNews = true }
@@ -175,6 +184,9 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     }
 
     private func send(_ notification: DeviceNotification) {
+        TraceID.$current.withValue(notification.trace) {
+            gateway.log.debug("message_sent", ["version": .string(notification.version)])
+        }
         send(.notification(notification))
         gateway.counters.add("gateway_notifications_sent_total")
     }

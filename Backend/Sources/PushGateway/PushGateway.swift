@@ -2,6 +2,7 @@ import HTTPMessages
 package import HTTPServing
 package import PushTelemetry
 import DeviceLink
+import HubAPI
 import PushCredentials
 package import TidingsModels
 
@@ -58,7 +59,14 @@ package final class PushGateway: Sendable {
                     + "(APNs), /v1/projects/{project}/messages:send (FCM) and /wns/ (WNS).\n"
             )
         }
-        switch segments[0] {
+        // Without one each message gets its own.
+        return await TraceID.$current.withValue(TraceID(parent: request.fields[HubHeader.traceParent])) {
+            await respond(to: request, door: segments[0])
+        }
+    }
+
+    private func respond(to request: HTTPRequest, door: String) async -> HTTPResponse {
+        switch door {
         case "3": return await apns.respond(to: request, post: post)
         case "token", "v1": return await fcm.respond(to: request, post: post)
         case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
@@ -84,6 +92,18 @@ package final class PushGateway: Sendable {
     /// Takes a message: it is on disk, or with its connected device, when this returns.
     private func post(_ message: GatewayMessage) async throws -> PostResult {
         let version = Hex.encode(Digests.random(16))
+        return try await TraceID.$current.withValue(TraceID.current ?? TraceID(version)) {
+            try await post(message, version)
+        }
+    }
+
+    private func post(_ untraced: GatewayMessage, _ version: String) async throws -> PostResult {
+        var message = untraced
+        message.headers[DeviceNotification.traceHeader] = TraceID.current?.text
+        log.debug(
+            "message_arrived",
+            ["platform": .string(message.handle.platform.appName), "version": .string(version)]
+        )
         let posted = try await mailbox.post(message, version: version, now: time.now)
         counters.add("gateway_messages_total{platform=\"\(message.handle.platform.appName)\"}")
         if case .repeated = posted.result { counters.add("gateway_messages_repeated_total") }

@@ -17,6 +17,7 @@ public enum TidingsCommand {
 
           serve         run the services (backend, hub, gateway)
           send          send a notification through a hub
+          cancel ID     take a scheduled notification back
           outcomes ID   show what became of a notification
           registrations list the registrations of a hub
           users         add, remove or list users of the app back end
@@ -33,6 +34,7 @@ public enum TidingsCommand {
         switch arguments.first {
         case "serve": code = await ServeCommand.run(Array(arguments.dropFirst()))
         case "send": code = await OperatorCommands.send(Array(arguments.dropFirst()))
+        case "cancel": code = await OperatorCommands.cancel(Array(arguments.dropFirst()))
         case "outcomes": code = await OperatorCommands.outcomes(Array(arguments.dropFirst()))
         case "registrations": code = await OperatorCommands.registrations(Array(arguments.dropFirst()))
         case "users": code = await UserCommands.run(Array(arguments.dropFirst()))

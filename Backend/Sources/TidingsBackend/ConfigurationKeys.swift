@@ -4,6 +4,7 @@ import HTTPMessages
 import HubCore
 import JSONBytes
 import ProcessLifecycle
+import PushTelemetry
 
 /// The keys of the configuration, written once: the file, the flags and the environment all come from this table.
 package enum ConfigurationKeys {
@@ -57,6 +58,14 @@ package enum ConfigurationKeys {
             configuration,
             text throws(ConfigurationError) in
             configuration.isDevelopment = try truth(text, "dev")
+        },
+        Key(path: "log", help: "from which level on: debug, info, warning, error") {
+            configuration,
+            text throws(ConfigurationError) in
+            guard let level = Log.Level(rawValue: text) else {
+                throw ConfigurationError("log '\(text)' is not one of debug, info, warning, error")
+            }
+            configuration.logLevel = level
         },
         Key(path: "allowPlainHTTP", help: "plain HTTP off loopback (behind a TLS terminator)", isSwitch: true)
         {

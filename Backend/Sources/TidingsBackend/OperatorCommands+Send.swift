@@ -15,6 +15,7 @@ extension OperatorCommands {
           --native PLATFORM     apns, fcmv1, gcm or wns: the payload is the argument
           --header NAME:VALUE   a platform header, for example apns-push-type:alert
           --news                the breaking-news console: one template send for each of the six categories
+          --at TIME             schedule it, up to seven days ahead: 2030-01-02T10:20:30, UTC unless it ends in an offset
           --wait                wait for the outcomes and print them
           --test                a test send: at most 10 registrations, and a line for each with the push service's answer
         """
@@ -23,10 +24,16 @@ extension OperatorCommands {
         await attempt(
             sendUsage,
             arguments,
-            known: ["tag", "everyone!", "template", "native", "header", "news!", "wait!", "test!"]
+            known: ["tag", "everyone!", "template", "native", "header", "news!", "wait!", "test!", "at"]
         ) { options in
             try check(options)
             let client = try client(options)
+            let moment = try options["at"].map { text in
+                guard let moment = Timestamp(parsing: text) else {
+                    throw ConfigurationError("--at '\(text)' is not a time such as 2030-01-02T10:20:30")
+                }
+                return moment
+            }
             let headers = try (options.values["header"] ?? []).map { text in
                 let parts = text.split(separator: ":", maxSplits: 1)
                 guard parts.count == 2 else {
@@ -61,7 +68,12 @@ extension OperatorCommands {
                         report(tag, outcome, options)
                         if outcome.failure > 0 { isAllSent = false }
                     } else {
-                        let id = try await client.send(notification, tags: tag)
+                        let id =
+                            if let moment {
+                                try await client.schedule(notification, tags: tag, at: moment)
+                            } else {
+                                try await client.send(notification, tags: tag)
+                            }
                         try await report(client, tag, id, options)
                     }
                 } catch let error as HubError {
@@ -77,6 +89,7 @@ extension OperatorCommands {
 
     /// A forgotten tag or a word in the wrong place must not become a broadcast.
     private static func check(_ options: OptionReader) throws {
+        if options.has("at") { try options.refuse(["wait", "test"], with: "--at") }
         try options.expect(atMost: options.has("native") ? 1 : 0)
         if options.has("news") {
             return try options.refuse(["tag", "everyone", "template", "native"], with: "--news")

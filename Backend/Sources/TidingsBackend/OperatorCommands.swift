@@ -93,15 +93,29 @@ enum OperatorCommands {
 
     // MARK: outcomes, registrations
 
+    private static func notificationID(_ options: OptionReader) throws -> NotificationID {
+        try options.expect(atMost: 1)
+        guard let text = options.rest.first else {
+            throw ConfigurationError("the notification id is missing")
+        }
+        guard let id = NotificationID(text) else {
+            throw ConfigurationError("'\(text)' is not a notification id, as 'tidings send' prints it")
+        }
+        return id
+    }
+
+    static func cancel(_ arguments: [String]) async -> ExitCode {
+        await attempt("usage: tidings cancel ID [options]\n", arguments, known: []) { options in
+            let id = try notificationID(options)
+            try await client(options).cancel(id)
+            Console.print("cancelled \(id)")
+            return .success
+        }
+    }
+
     static func outcomes(_ arguments: [String]) async -> ExitCode {
         await attempt("usage: tidings outcomes ID [options]\n", arguments, known: []) { options in
-            try options.expect(atMost: 1)
-            guard let text = options.rest.first else {
-                throw ConfigurationError("the notification id is missing")
-            }
-            guard let id = NotificationID(text) else {
-                throw ConfigurationError("'\(text)' is not a notification id, as 'tidings send' prints it")
-            }
+            let id = try notificationID(options)
             let details = try await client(options).details(id)
             Console.print(options.has("json") ? json(details).text : summary(details))
             return .success

@@ -3,6 +3,7 @@ import HTTPMessages
 package import HubCore
 package import JSONBytes
 import ProcessLifecycle
+package import PushTelemetry
 import TidingsModels
 
 /// A configuration that cannot be used, with the key that is wrong.
@@ -60,6 +61,8 @@ public struct ServerConfiguration: Sendable {
     public var tagPolicy: any TagPolicy = OpenPolicy()
     /// Who may notify whom.
     public var sendPolicy: any SendPolicy = OpenPolicy()
+    /// Log lines below this level are not written.
+    package var logLevel = Log.Level.info
     package var allowsPlainHTTP = false
     package var certificateFile: String?
     package var privateKeyFile: String?

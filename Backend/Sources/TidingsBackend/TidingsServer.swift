@@ -116,7 +116,11 @@ public final class TidingsServer: Sendable {
 
     /// Starts the services that a configuration names, for a program of a team's own. Free ports are told by ``addresses``.
     public static func start(_ configuration: ServerConfiguration) async throws -> TidingsServer {
-        try await start(configuration, time: SystemTimeSource())
+        try await start(
+            configuration,
+            time: SystemTimeSource(),
+            log: .standardError(from: configuration.logLevel)
+        )
     }
 
     /// The addresses of the app back end, the hub and the gateway; nil for one that does not run here.

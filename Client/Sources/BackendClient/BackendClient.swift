@@ -193,6 +193,7 @@ public struct BackendClient: Sendable {
         var fields: HTTPFields = [:]
         if let credential { fields["Authorization"] = credential.authorization }
         if let type { fields["Content-Type"] = type }
+        if let trace = TraceID.current { fields[HubHeader.traceParent] = trace.parentHeader }
         let answer: HTTPAnswer
         do { answer = try await client.send(OutboundRequest(method, url, fields: fields, body: body)) } catch
         {

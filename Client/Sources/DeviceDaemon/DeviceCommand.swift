@@ -23,6 +23,7 @@ public enum DeviceCommand {
             --installation           register by installation id instead of by handle
             --background             local notifications instead of alerts
             --delay SECONDS          before a local notification (default 0)
+            --log LEVEL              debug, info (default), warning or error
             --exec COMMAND           run for each event, its JSON on standard input, for at most 60 seconds
           login USER [--tag TAG]   register this device for a user; the password is asked for or read from standard input
           logout                   delete the registration and forget the login
@@ -43,7 +44,7 @@ public enum DeviceCommand {
 
     private static let options = [
         "state", "gateway", "backend", "hub", "hub-name", "send-hub", "ca", "platform", "installation!",
-        "background!", "delay", "exec",
+        "background!", "delay", "exec", "log",
         "tag", "none!", "locale", "to", "category", "secure!", "rich", "url", "coupon", "message", "action",
         "wait!", "help!",
     ]
@@ -116,11 +117,19 @@ public enum DeviceCommand {
         return configuration
     }
 
+    private static func log(_ options: OptionReader) throws -> Log {
+        let name = options["log"] ?? "info"
+        guard let level = Log.Level(rawValue: name) else {
+            throw OptionError("--log '\(name)' is not debug, info, warning or error")
+        }
+        return Log("device", to: .standardError(from: level))
+    }
+
     private static func run(_ options: OptionReader, _ state: String) async throws -> ExitCode {
         try options.expect(atMost: 0)
         let signals = Signals.stream()
         let configuration = try configuration(options, state)
-        let daemon = try DeviceDaemon(configuration, time: SystemTimeSource(), log: Log("device"))
+        let daemon = try DeviceDaemon(configuration, time: SystemTimeSource(), log: try log(options))
         let events = await daemon.events()
         let command = configuration.execCommand.map { EventCommand($0) }
         // Ends when the daemon stops and closes the stream; waited for below.

@@ -1,6 +1,8 @@
 import BackendClient
+import DeviceLink
 import JSONBytes
 import ProcessLifecycle
+import PushTelemetry
 import TidingsModels
 
 /// What the user sees of a push. Each path marks the entry as shown and then emits exactly one event.
@@ -52,6 +54,9 @@ extension DeviceDaemon {
     private func finish(_ entry: InboxEntry, _ event: DeviceEvent) async throws {
         guard belongsToCurrentUser(entry) else { return try await keepForItsUser(entry) }
         try await inbox.markShown(entry)
+        TraceID.$current.withValue(entry.notification.trace) {
+            log.debug("push_shown", ["version": .string(entry.notification.version)])
+        }
         emit(event)
     }
 

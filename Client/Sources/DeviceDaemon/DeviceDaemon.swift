@@ -309,7 +309,15 @@ public actor DeviceDaemon {
             ])
             return
         }
+        try await TraceID.$current.withValue(notification.trace) { try await take(notification) }
+    }
+
+    private func take(_ notification: DeviceNotification) async throws {
         let entry = try await inbox.add(notification, user: state.login?.user, now: time.now)
+        log.debug(
+            entry == nil ? "push_repeated" : "push_stored",
+            ["version": .string(notification.version)]
+        )
         connection.acknowledge([
             .init(
                 channelID: notification.channelID,

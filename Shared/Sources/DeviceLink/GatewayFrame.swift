@@ -76,6 +76,10 @@ package struct DeviceNotification: Equatable, Sendable {
     package var headers: [String: String]
     package var data: [UInt8]
 
+    /// The header that holds the trace-id; ours.
+    package static let traceHeader = "trace"
+    package var trace: TraceID? { headers[Self.traceHeader].flatMap { TraceID($0) } }
+
     package init(
         channelID: String,
         version: String,

@@ -9,11 +9,14 @@ package enum HubRoute: Equatable, Sendable {
     case taggedRegistrations(hub: String, tag: String)
     case messages(hub: String)
     case message(hub: String, id: String)
+    case scheduledMessages(hub: String)
+    case scheduledMessage(hub: String, id: String)
 
     package var hub: String {
         switch self {
         case .registrationIDs(let hub), .registrations(let hub), .registration(let hub, _),
-            .taggedRegistrations(let hub, _), .messages(let hub), .message(let hub, _):
+            .taggedRegistrations(let hub, _), .messages(let hub), .message(let hub, _),
+            .scheduledMessages(let hub), .scheduledMessage(let hub, _):
             hub
         }
     }
@@ -29,6 +32,8 @@ package enum HubRoute: Equatable, Sendable {
             root + "/tags/" + PercentEncoding.encode(tag) + "/registrations"
         case .messages: root + "/messages"
         case .message(_, let id): root + "/messages/" + PercentEncoding.encode(id)
+        case .scheduledMessages: root + "/schedulednotifications"
+        case .scheduledMessage(_, let id): root + "/schedulednotifications/" + PercentEncoding.encode(id)
         }
     }
 
@@ -46,6 +51,8 @@ package enum HubRoute: Equatable, Sendable {
             self = .taggedRegistrations(hub: hub, tag: segments[2])
         case (2, "messages"): self = .messages(hub: hub)
         case (3, "messages"): self = .message(hub: hub, id: segments[2])
+        case (2, "schedulednotifications"): self = .scheduledMessages(hub: hub)
+        case (3, "schedulednotifications"): self = .scheduledMessage(hub: hub, id: segments[2])
         default: return nil
         }
     }
@@ -63,5 +70,10 @@ package enum HubHeader {
     package static let trackingID = "TrackingId"
     package static let correlationID = "x-ms-correlation-request-id"
     /// Ours: the delivery id towards our own gateway (`docs/compatibility.md`).
+    /// W3C Trace Context.
+    package static let traceParent = "traceparent"
+    /// Ours: the trace-id of the answer.
+    package static let traceID = "Tidings-Trace-Id"
+    package static let scheduleTime = "ServiceBusNotification-ScheduleTime"
     package static let deliveryID = "Tidings-Delivery-Id"
 }

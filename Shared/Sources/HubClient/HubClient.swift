@@ -127,7 +127,29 @@ public struct HubClient: Sendable {
     ///
     /// - Returns: The id for ``details(_:)``; nil from a hub tier that tells none.
     public func send(_ notification: HubNotification, tags: String) async throws -> NotificationID? {
-        let answer = try await post(notification, tags, query: "")
+        Self.id(of: try await post(notification, tags, query: ""))
+    }
+
+    /// Sends at a later moment, up to seven days ahead; a past one means at once. ``cancel(_:)`` takes it back.
+    ///
+    /// - Returns: The id for ``details(_:)``; nil from a hub that tells none.
+    public func schedule(
+        _ notification: HubNotification,
+        tags: String,
+        at moment: Timestamp
+    ) async throws -> NotificationID? {
+        // Whole seconds without a zone, as every SDK writes it.
+        let text = String(moment.description.prefix(19))
+        return Self.id(of: try await post(notification, tags, query: "", scheduleTime: text))
+    }
+
+    /// Takes a scheduled send back.
+    /// - Throws: ``HubError`` `.notFound` when its time has come.
+    public func cancel(_ id: NotificationID) async throws {
+        _ = try await send("DELETE", .scheduledMessage(hub: hub, id: id.text), success: [200])
+    }
+
+    private static func id(of answer: HTTPAnswer) -> NotificationID? {
         let last = answer.fields["Location"]?.prefix { $0 != "?" }.split(separator: "/").last.map(String.init)
         return last.flatMap { NotificationID($0) }
     }
@@ -142,7 +164,8 @@ public struct HubClient: Sendable {
         _ notification: HubNotification,
         _ tags: String,
         query: String,
-        timeout: Duration? = nil
+        timeout: Duration? = nil,
+        scheduleTime: String? = nil
     ) async throws -> HTTPAnswer {
         var fields: HTTPFields = [
             HubHeader.format: notification.format.text,
@@ -150,9 +173,10 @@ public struct HubClient: Sendable {
         ]
         if !tags.isEmpty { fields[HubHeader.tags] = tags }
         for header in notification.headers { fields[header.name] = header.value }
+        if let scheduleTime { fields[HubHeader.scheduleTime] = scheduleTime }
         return try await send(
             "POST",
-            .messages(hub: hub),
+            scheduleTime == nil ? .messages(hub: hub) : .scheduledMessages(hub: hub),
             query: query,
             fields: fields,
             bytes: notification.body,
@@ -174,9 +198,10 @@ public struct HubClient: Sendable {
 
     /// What became of a send.
     public func details(_ id: NotificationID) async throws -> NotificationDetails {
-        try NotificationDetailsXML.read(
-            try await send("GET", .message(hub: hub, id: id.text), success: [200]).body
-        )
+        let answer = try await send("GET", .message(hub: hub, id: id.text), success: [200])
+        var details = try NotificationDetailsXML.read(answer.body)
+        details.trace = answer.fields[HubHeader.traceID].flatMap { TraceID($0) }
+        return details
     }
 
     /// What became of a send once it is final, or its details of the last moment when `limit` has passed.
@@ -237,6 +262,7 @@ public struct HubClient: Sendable {
             key: connection.key,
             expires: time.now + Self.tokenLife
         )
+        if let trace = TraceID.current { fields[HubHeader.traceParent] = trace.parentHeader }
         var request = OutboundRequest(method, url, fields: fields, body: bytes)
         if let timeout { request.timeout = timeout }
         let answer: HTTPAnswer

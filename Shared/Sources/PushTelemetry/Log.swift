@@ -3,7 +3,7 @@ import JSONBytes
 import Synchronization
 import TidingsModels
 
-/// Structured log: one JSON object per line, with a UTC RFC 3339 time. No secret, payload or full handle may be
+/// Structured log: one JSON object per line, with a UTC RFC 3339 time and the task's ``TraceID``. No secret, payload or full handle may be
 /// passed to it.
 package struct Log: Sendable {
     package enum Level: String, Sendable, CaseIterable { case debug, info, warning, error }
@@ -39,6 +39,7 @@ package struct Log: Sendable {
             "service": .string(service),
             "event": .string(event),
         ])
+        if let trace = TraceID.current { object["trace"] = .string(trace.text) }
         for (name, value) in fields { object[name] = value.json }
         var line = JSONValue.object(object).serialized()
         line.append(0x0A)

@@ -37,11 +37,15 @@ public enum NotificationState: String, Sendable, Hashable {
     case noTargetFound = "NoTargetFound"
     /// Given up after its time budget.
     case abandoned = "Abandoned"
+    /// Accepted, and waiting for its time.
+    case scheduled = "Scheduled"
+    /// Taken back before its time.
+    case canceled = "Canceled"
     /// A state that this version does not know.
     case unknown = "Unknown"
 
     /// True when nothing more happens.
-    public var isFinal: Bool { self != .enqueued && self != .processing }
+    public var isFinal: Bool { self != .enqueued && self != .processing && self != .scheduled }
 }
 
 /// What became of a send.
@@ -64,6 +68,8 @@ public struct NotificationDetails: Equatable, Sendable {
     public var targetCount: Int
     /// How many targets ended how, for each platform.
     public var outcomes: [Platform: [Outcome: Int]]
+    /// Which trace it belongs to; nil from a hub that tells none.
+    package var trace: TraceID?
 
     /// The details of a send.
     public init(

@@ -1,3 +1,4 @@
+import HubAPI
 import HubCore
 import OutboundHTTP
 import TidingsModels
@@ -8,12 +9,15 @@ enum APNsPayload {
         _ payload: PlatformPayload,
         to target: PushTarget,
         token: String,
-        bundleID: String
+        settings: APNsSettings
     ) -> HTTP2Request {
         var fields: [HTTP2Request.Field] = [.init("authorization", "bearer " + token)]
-        if payload.header("apns-topic") == nil { fields.append(.init("apns-topic", bundleID)) }
+        if payload.header("apns-topic") == nil { fields.append(.init("apns-topic", settings.bundleID)) }
         for header in payload.headers where header.name != "apns-id" {
             fields.append(.init(header.name, header.value))
+        }
+        if settings.isOwnGateway, let trace = TraceID.current {
+            fields.append(.init(HubHeader.traceParent, trace.parentHeader))
         }
         // Different in each request: kept out of the compression table, which it would flush.
         fields.append(.init("apns-id", target.deliveryID, isUnique: true))

@@ -58,7 +58,7 @@ package final class APNsSender: PlatformSender {
         _ token: String
     ) async -> [HTTP2Result] {
         await pool.send(
-            targets.map { APNsPayload.request(payload, to: $0, token: token, bundleID: settings.bundleID) }
+            targets.map { APNsPayload.request(payload, to: $0, token: token, settings: settings) }
         )
     }
 

@@ -11,6 +11,9 @@ package struct APNsSettings: Sendable, Equatable {
     /// The `.p8` text, with or without its header lines.
     package var privateKey: String
 
+    /// Apple is told nothing about our traces.
+    var isOwnGateway: Bool { !endpoint.host.hasSuffix(".push.apple.com") }
+
     package init(endpoint: HTTPURL, keyID: String, teamID: String, bundleID: String, privateKey: String) {
         self.endpoint = endpoint
         self.keyID = keyID

@@ -27,6 +27,9 @@ enum FCMv1Payload {
             .init("content-type", "application/json; charset=utf-8"),
         ]
         if settings.sendsDeliveryID {
+            if let trace = TraceID.current {
+                fields.append(.init(HubHeader.traceParent, trace.parentHeader))
+            }
             fields.append(.init(HubHeader.deliveryID.lowercased(), target.deliveryID, isUnique: true))
         }
         return HTTP2Request(

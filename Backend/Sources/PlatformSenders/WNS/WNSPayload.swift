@@ -17,6 +17,7 @@ enum WNSPayload {
         for header in payload.headers { fields.append(header.name, header.value) }
         if settings.sendsDeliveryID, settings.gatewayOrigins.contains(channel.origin) {
             fields.append(HubHeader.deliveryID, target.deliveryID)
+            if let trace = TraceID.current { fields.append(HubHeader.traceParent, trace.parentHeader) }
         }
         return OutboundRequest("POST", channel, fields: fields, body: payload.body)
     }

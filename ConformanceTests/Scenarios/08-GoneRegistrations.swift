@@ -7,7 +7,7 @@ import TidingsConformance
 import TidingsModels
 
 /// What a device does when its stored registration id is no longer good.
-@Suite("06 Gone registrations")
+@Suite("08 Gone registrations")
 struct GoneRegistrations {
     private let day = Duration.seconds(25 * 3600)
 
