@@ -6,6 +6,7 @@ public import TidingsModels
 public final class WorldClock: TimeSource {
     private struct State {
         var offset = Duration.zero
+        var advanceCount = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var next = 0
     }
@@ -22,13 +23,11 @@ public final class WorldClock: TimeSource {
     /// The machine's time, or the start, plus what ``advance(by:)`` added.
     public var now: Timestamp { (start ?? system.now) + state.withLock { $0.offset } }
 
-    /// How many wait for the time to move; a test that moves it waits for them first.
-    package var sleeperCount: Int { state.withLock { $0.waiters.count } }
-
     /// Moves the time forward and wakes every sleeper, who looks whether its time has come.
     public func advance(by duration: Duration) {
         let waiters = state.withLock { state in
             state.offset += duration
+            state.advanceCount += 1
             defer { state.waiters = [:] }
             return state.waiters
         }
@@ -37,12 +36,15 @@ public final class WorldClock: TimeSource {
 
     /// Returns when ``now`` has reached `deadline`.
     public func sleep(until deadline: Timestamp) async throws {
-        while now < deadline {
-            try Task.checkCancellation()
+        while true {
+            // Before the look at the time: an advance behind it is not missed.
+            let seen = state.withLock { $0.advanceCount }
             let left = deadline - now
+            guard left > .zero else { break }
+            try Task.checkCancellation()
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { try? await Task.sleep(for: left) }
-                group.addTask { await self.advanced() }
+                group.addTask { await self.advanced(since: seen) }
                 await group.next()
                 group.cancelAll()
             }
@@ -50,20 +52,20 @@ public final class WorldClock: TimeSource {
         try Task.checkCancellation()
     }
 
-    /// Returns at the next advance, or when the task is cancelled.
-    private func advanced() async {
+    /// Returns at the first advance after the first `count` ones, or when the task is cancelled.
+    private func advanced(since count: Int) async {
         let ticket = state.withLock { state in
             state.next += 1
             return state.next
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isCancelled = state.withLock { state in
-                    if Task.isCancelled { return true }
+                let isOver = state.withLock { state in
+                    if Task.isCancelled || state.advanceCount != count { return true }
                     state.waiters[ticket] = continuation
                     return false
                 }
-                if isCancelled { continuation.resume() }
+                if isOver { continuation.resume() }
             }
         } onCancel: {
             state.withLock { $0.waiters.removeValue(forKey: ticket) }?.resume()

@@ -6,11 +6,11 @@ final class SoakTally: Sendable {
     struct Sent {
         let id: NotificationID
         let isMute: Bool
-        let at: ContinuousClock.Instant
     }
 
     private struct State {
         var sent: [Sent] = []
+        var mute: [Sent] = []
         var next = 0
         var sentCount = 0
         var registrationCount = 0
@@ -25,16 +25,23 @@ final class SoakTally: Sendable {
     func sent(_ id: NotificationID, isMute: Bool) {
         state.withLock {
             $0.sentCount += 1
-            $0.sent.append(Sent(id: id, isMute: isMute, at: .now))
+            // Pushes to full mailboxes are tried again for half a minute: they are asked for at the end.
+            if isMute {
+                $0.mute.append(Sent(id: id, isMute: true))
+            } else {
+                $0.sent.append(Sent(id: id, isMute: false))
+            }
         }
     }
 
-    /// The next send whose outcome is due. Nil when there is none left and no more will come; a nil value when one will.
-    func next(before age: Duration) -> (value: Sent?, Void)? {
+    /// The next send whose outcome is not known. Nil when there is none and no more will come; a nil value when one may.
+    func next(isLast: Bool) -> (value: Sent?, Void)? {
         state.withLock { state in
-            guard state.next < state.sent.count else { return age == .zero ? nil : (nil, ()) }
+            guard state.next < state.sent.count else {
+                if !isLast { return (nil, ()) }
+                return state.mute.popLast().map { ($0, ()) }
+            }
             let sent = state.sent[state.next]
-            guard age == .zero || .now - sent.at >= age else { return (nil, ()) }
             state.next += 1
             if state.next > 4096 {
                 state.sent.removeFirst(state.next)
@@ -62,6 +69,8 @@ final class SoakTally: Sendable {
     func muteConnects(_ count: Int) { state.withLock { $0.muteConnectCount = count } }
     func count(_ problem: String) { state.withLock { $0.problems[problem, default: 0] += 1 } }
 
+    /// Sends whose outcome is not known.
+    var openCount: Int { state.withLock { $0.sent.count - $0.next } }
     var sentCount: Int { state.withLock { $0.sentCount } }
     var registrationCount: Int { state.withLock { $0.registrationCount } }
     var muteConnectCount: Int { state.withLock { $0.muteConnectCount } }

@@ -42,6 +42,8 @@ package protocol DispatchObserver: Sendable {
     /// Targets were tried, and what came of it is stored.
     func attempted(hub: String, _ result: AttemptResult)
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String)
+    /// The queue could not be read; it is tried again.
+    func queueFailed(hub: String, reason: String)
 }
 
 /// Carries accepted sends to the platforms, block by block.
@@ -66,16 +68,19 @@ package actor Dispatcher {
     let retry: RetryPolicy
     let random: InjectedRandom
     let observer: any DispatchObserver
-    private var waiting: [NotificationID] = []
-    private var nextWaiting = 0
+    /// Sends that were read from the queue and wait for a place. Everything else stays on disk, however long the queue is.
+    private var ready: [NotificationID] = []
+    private static let readyCountMax = 256
     private var running: [NotificationID: Task<Void, Never>] = [:]
-    /// Sends whose time has not come, and those whose targets wait for another try. They hold no place among those under way.
-    private var resting: [NotificationID: Task<Void, Never>] = [:]
-    /// How often the store failed a send in a row.
-    private var failureCounts: [NotificationID: Int] = [:]
+    /// The queue may hold more that is due.
+    private var hasMore = false
+    private var isReading = false
+    /// Sends that the store failed, how often in a row, and until when they are left alone.
+    private var failing: [NotificationID: (count: Int, until: Timestamp)] = [:]
+    private static let failingCountMax = 1000
+    /// Wakes the dispatcher when something becomes due.
+    private var alarm: (at: Timestamp, task: Task<Void, Never>)?
     private var isStopping = false
-    /// Sends that wait, run or rest.
-    private var known: Set<NotificationID> = []
 
     package init(
         hub: String,
@@ -99,82 +104,116 @@ package actor Dispatcher {
         self.observer = observer
     }
 
-    /// Sends that wait for a place, are under way, and wait for another try of their targets.
-    package var sendCounts: (waiting: Int, underWay: Int, resting: Int) {
-        (waiting.count - nextWaiting, running.count, resting.count)
+    /// Sends that wait for a place, are under way, and whose time comes later: scheduled ones, and those whose targets wait for
+    /// another try.
+    package func sendCounts() async throws -> (waiting: Int, underWay: Int, resting: Int) {
+        let counts = try await queue.liveCounts(now: time.now)
+        return (max(0, counts.due - running.count), running.count, counts.later)
     }
 
+    /// Sends that memory holds.
+    package var heldCount: Int { ready.count + running.count }
+
     /// Takes up what an earlier run of the process left.
-    package func resume() async throws {
-        for id in try await queue.unfinished() { submit(id) }
+    package func resume() {
+        hasMore = true
+        startReady()
     }
 
     /// Takes up a send that is in the queue. One that is under way already is left alone.
-    package func submit(_ id: NotificationID) {
-        guard !isStopping, known.insert(id).inserted else { return }
-        waiting.append(id)
-        startWaiting()
+    ///
+    /// - Parameter due: When its time comes.
+    package func submit(_ id: NotificationID, due: Timestamp) {
+        guard !isStopping else { return }
+        guard due <= time.now else { return wake(at: due) }
+        if hasMore || isReading || ready.count >= Self.readyCountMax {
+            // Behind what came before it: it is read in its turn.
+            hasMore = true
+        } else if running[id] == nil, !ready.contains(id) {
+            ready.append(id)
+        }
+        startReady()
     }
 
     /// Stops after the blocks under way; the rest stays in the queue on disk.
     package func stop() async {
         isStopping = true
-        for task in resting.values { task.cancel() }
+        alarm?.task.cancel()
         for task in running.values { task.cancel() }
         for task in running.values { await task.value }
     }
 
-    /// Forgets a scheduled send that was cancelled.
-    package func drop(_ id: NotificationID) {
-        guard let task = resting.removeValue(forKey: id) else { return }
-        task.cancel()
-        known.remove(id)
-    }
-
-    private func startWaiting() {
-        while !isStopping, running.count < Self.sendsInFlightMax, nextWaiting < waiting.count {
-            let id = waiting[nextWaiting]
-            nextWaiting += 1
+    private func startReady() {
+        while !isStopping, running.count < Self.sendsInFlightMax, !ready.isEmpty {
+            let id = ready.removeFirst()
             // `stop` waits for it.
             running[id] = Task { await self.run(id) }
         }
-        if nextWaiting == waiting.count || nextWaiting > 1024 && nextWaiting * 2 > waiting.count {
-            waiting.removeFirst(nextWaiting)
-            nextWaiting = 0
+        if !isStopping, hasMore, !isReading, ready.isEmpty, running.count < Self.sendsInFlightMax {
+            isReading = true
+            hasMore = false
+            // Ends with one look into the queue; a stopped dispatcher does nothing with it.
+            Task { await self.read() }
         }
     }
 
-    private func run(_ id: NotificationID) async {
-        var next: Timestamp?
+    /// Reads the next sends from the queue, and when the one after them is due.
+    private func read() async {
+        let now = time.now
         do {
-            next = try await advance(id)
-            failureCounts[id] = nil
+            let held = Set(running.keys).union(failing.filter { $0.value.until > now }.keys)
+            let ids = try await queue.due(by: now, excluding: held, countMax: Self.readyCountMax)
+            ready = ids.filter { running[$0] == nil }
+            if ids.count == Self.readyCountMax {
+                hasMore = true
+            } else if let next = try await queue.nextDue(after: now) {
+                wake(at: next)
+            }
+        } catch {
+            observer.queueFailed(hub: hub, reason: String(describing: error))
+            wake(at: time.now + retry.delay(afterAttempt: 0, asked: nil, jitter: 0.5))
+        }
+        isReading = false
+        startReady()
+    }
+
+    private func wake(at moment: Timestamp) {
+        guard !isStopping else { return }
+        if let alarm {
+            if alarm.at <= moment { return }
+            alarm.task.cancel()
+        }
+        let task = Task {
+            guard (try? await time.sleep(until: moment)) != nil else { return }
+            self.woke()
+        }
+        alarm = (moment, task)
+    }
+
+    private func woke() {
+        alarm = nil
+        hasMore = true
+        startReady()
+    }
+
+    private func run(_ id: NotificationID) async {
+        do {
+            let next = try await advance(id)
+            failing[id] = nil
+            if let next { wake(at: next) }
         } catch is CancellationError {
             // Stopped: the next start takes it up.
         } catch {
             observer.dispatchFailed(hub: hub, id, reason: String(describing: error))
             // The store is in trouble: wait, then go on with what it has. Nothing is lost meanwhile.
-            failureCounts[id, default: 0] += 1
-            next = time.now + retry.delay(afterAttempt: failureCounts[id] ?? 0, asked: nil, jitter: 0.5)
+            let count = (failing[id]?.count ?? 0) + 1
+            let until = time.now + retry.delay(afterAttempt: count, asked: nil, jitter: 0.5)
+            if failing.count >= Self.failingCountMax { failing.removeAll() }
+            failing[id] = (count, until)
+            wake(at: until)
         }
         running[id] = nil
-        if let next { rest(id, until: next) } else { known.remove(id) }
-        startWaiting()
-    }
-
-    private func rest(_ id: NotificationID, until moment: Timestamp) {
-        guard !isStopping else { return }
-        // Ends by itself or with `stop`, and holds nothing but the id.
-        resting[id] = Task {
-            guard (try? await time.sleep(until: moment)) != nil else { return }
-            self.wake(id)
-        }
-    }
-
-    private func wake(_ id: NotificationID) {
-        guard resting.removeValue(forKey: id) != nil else { return }
-        waiting.append(id)
-        startWaiting()
+        startReady()
     }
 
     /// Brings a send as far as it goes now.

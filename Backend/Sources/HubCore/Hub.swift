@@ -150,7 +150,7 @@ package final class Hub: Sendable {
             send.scheduled = max(scheduled, send.enqueued)
         }
         try await queue.enqueue(send)
-        await dispatcher.submit(send.id)
+        await dispatcher.submit(send.id, due: send.begins)
         return send.id
     }
 
@@ -160,7 +160,6 @@ package final class Hub: Sendable {
         guard let id = NotificationID(id), try await queue.cancel(id, now: time.now) else {
             throw HubError(.notFound, "There is no scheduled notification '\(id)', or its time has come.")
         }
-        await dispatcher.drop(id)
     }
 
     /// Sends to a few of the matching registrations at once and tells how each ended.

@@ -217,8 +217,16 @@ package protocol SendQueue: Sendable {
     func enqueue(_ send: PendingSend) async throws
     /// Ends a scheduled send whose time has not come; false when there is none.
     func cancel(_ id: NotificationID, now: Timestamp) async throws -> Bool
-    /// The sends that are not over, oldest first.
-    func unfinished() async throws -> [NotificationID]
+    /// Sends to go on with now, the longest due first.
+    func due(
+        by now: Timestamp,
+        excluding: Set<NotificationID>,
+        countMax: Int
+    ) async throws -> [NotificationID]
+    /// When the next one is due; nil when none is.
+    func nextDue(after now: Timestamp) async throws -> Timestamp?
+    /// How many sends are not over: those to go on with now, and those whose time comes later.
+    func liveCounts(now: Timestamp) async throws -> (due: Int, later: Int)
     /// A send with what is left of it; nil once it is over.
     func pending(_ id: NotificationID) async throws -> PendingSend?
     func begin(_ id: NotificationID, _ audience: any Audience, now: Timestamp) async throws

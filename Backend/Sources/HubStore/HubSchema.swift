@@ -4,8 +4,7 @@ extension Database.Schema {
     /// One database per hub, so that each hub has its own writer, index and number space.
     ///
     /// `registration.handle_key` is a stable hash of platform and handle; equal keys are compared by the record.
-    /// `send.live` is 1 until every block is finished, 2 while targets wait for another try, then 0; the partial index finds
-    /// what is left at start.
+    /// `send.live` is 1 until every block is finished, 2 while targets wait for another try, then 0; `send.due` is when to go on with it.
     static let hub = Database.Schema([
         """
         CREATE TABLE registration (
@@ -41,6 +40,15 @@ extension Database.Schema {
         ALTER TABLE send ADD COLUMN scheduled INTEGER;
         ALTER TABLE send ADD COLUMN trace TEXT;
         CREATE INDEX send_scheduled ON send (scheduled) WHERE state = 'Scheduled'
+        """,
+        """
+        ALTER TABLE send ADD COLUMN due INTEGER;
+        UPDATE send SET due = CASE live
+            WHEN 2 THEN coalesce((SELECT MIN(retry.due) FROM retry WHERE retry.send = send.id), enqueued)
+            ELSE coalesce(scheduled, enqueued) END WHERE live > 0;
+        DROP INDEX send_live;
+        CREATE INDEX send_due ON send (due) WHERE live > 0;
+        CREATE INDEX send_change ON send (change) WHERE live > 0 AND change IS NOT NULL
         """,
     ])
 }

@@ -23,11 +23,41 @@ extension SQLiteHubStore: SendQueue {
         }
     }
 
-    package func unfinished() async throws -> [NotificationID] {
+    package func due(
+        by now: Timestamp,
+        excluding excluded: Set<NotificationID>,
+        countMax: Int
+    ) async throws -> [NotificationID] {
         try await database.read { connection in
-            try connection.rows("SELECT id FROM send WHERE live > 0 ORDER BY enqueued") {
-                (row) throws(SQLiteError) in NotificationID(unchecked: row.text(0))
+            let found = try connection.rows(
+                "SELECT id FROM send WHERE live > 0 AND due <= ?1 ORDER BY due LIMIT ?2",
+                .integer(now.milliseconds),
+                .integer(countMax + excluded.count)
+            ) { (row) throws(SQLiteError) in NotificationID(unchecked: row.text(0)) }
+            return Array(found.filter { !excluded.contains($0) }.prefix(countMax))
+        }
+    }
+
+    package func nextDue(after now: Timestamp) async throws -> Timestamp? {
+        try await database.read { connection in
+            try connection.row(
+                "SELECT MIN(due) FROM send WHERE live > 0 AND due > ?1",
+                .integer(now.milliseconds)
+            ) { (row) throws(SQLiteError) in
+                row.isNull(0) ? nil : Timestamp(milliseconds: row.integer(0))
+            } ?? nil
+        }
+    }
+
+    package func liveCounts(now: Timestamp) async throws -> (due: Int, later: Int) {
+        try await database.read { connection in
+            func count(_ comparison: String) throws -> Int {
+                try connection.row(
+                    "SELECT count(*) FROM send WHERE live > 0 AND due \(comparison) ?1",
+                    .integer(now.milliseconds)
+                ) { (row) throws(SQLiteError) in Int(row.integer(0)) } ?? 0
             }
+            return (try count("<="), try count(">"))
         }
     }
 
@@ -235,8 +265,8 @@ extension Connection {
         }
         try run(
             """
-            INSERT INTO send (id, enqueued, format, tags, headers, body, state, live, scheduled, trace)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9)
+            INSERT INTO send (id, enqueued, format, tags, headers, body, state, live, scheduled, trace, due)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10)
             """,
             .text(send.id.text),
             .integer(send.enqueued.milliseconds),
@@ -246,7 +276,8 @@ extension Connection {
             .blob(send.notification.body),
             .text((send.scheduled == nil ? NotificationState.enqueued : .scheduled).rawValue),
             send.scheduled.map { .integer($0.milliseconds) } ?? .null,
-            .optional(send.trace?.text)
+            .optional(send.trace?.text),
+            .integer(send.begins.milliseconds)
         )
     }
 
@@ -297,7 +328,10 @@ extension Connection {
         let due = try row("SELECT MIN(due) FROM retry WHERE send = ?1", .text(id.text)) {
             (row) throws(SQLiteError) in row.isNull(0) ? nil : row.integer(0)
         }
-        if let due = due ?? nil { return .waits(until: Timestamp(milliseconds: due)) }
+        if let due = due ?? nil {
+            try run("UPDATE send SET due = ?2 WHERE id = ?1", .text(id.text), .integer(due))
+            return .waits(until: Timestamp(milliseconds: due))
+        }
         let targetCount =
             try row("SELECT target_count FROM send WHERE id = ?1", .text(id.text)) {
                 (row) throws(SQLiteError) in Int(row.integer(0))

@@ -48,6 +48,10 @@ struct DispatchLog: DispatchObserver {
         if !result.retries.isEmpty { counters.add("hub_retries_total", result.retries.count) }
     }
 
+    func queueFailed(hub: String, reason: String) {
+        log.error("queue_failed", ["hub": .string(hub), "reason": .string(reason)])
+    }
+
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {
         log.error(
             "dispatch_failed",

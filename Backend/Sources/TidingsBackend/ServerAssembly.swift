@@ -220,7 +220,7 @@ struct ServerAssembly {
             hubs.append(try await makeHub(hub, policies[hub.name] ?? []))
         }
         // Before anyone can send: what an earlier run left is taken up once.
-        for hub in hubs { try await hub.dispatcher.resume() }
+        for hub in hubs { await hub.dispatcher.resume() }
         let edge = HubEdge(
             hubs: HubDirectory(hubs),
             authorizer: Authorizer(hosts: knownHosts),

@@ -25,9 +25,16 @@ extension Metrics {
 
     func add(_ dispatcher: Dispatcher, hub: String) {
         let label = "hub=\"\(hub)\""
-        gauge("hub_sends_waiting", label) { Double(await dispatcher.sendCounts.waiting) }
-        gauge("hub_sends_under_way", label) { Double(await dispatcher.sendCounts.underWay) }
-        gauge("hub_sends_resting", label) { Double(await dispatcher.sendCounts.resting) }
+        // Not a number when the store does not answer.
+        gauge("hub_sends_waiting", label) {
+            (try? await dispatcher.sendCounts().waiting).map { Double($0) } ?? .nan
+        }
+        gauge("hub_sends_under_way", label) {
+            (try? await dispatcher.sendCounts().underWay).map { Double($0) } ?? .nan
+        }
+        gauge("hub_sends_resting", label) {
+            (try? await dispatcher.sendCounts().resting).map { Double($0) } ?? .nan
+        }
     }
 
     func add(_ gateway: PushGateway) {

@@ -33,6 +33,18 @@ private final class ScriptedSender: PlatformSender {
     }
 }
 
+/// A platform that answers nobody until it is let go.
+private final class HeldSender: PlatformSender {
+    private let open: Task<Void, Never>
+
+    init(until stream: AsyncStream<Void>) { open = Task { for await _ in stream {} } }
+
+    func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
+        await open.value
+        return targets.map { _ in .accepted }
+    }
+}
+
 private struct Silent: DispatchObserver {
     func sendEnded(hub: String, _ id: NotificationID, state: NotificationState, targets: Int) {}
     func targetFailed(
@@ -43,6 +55,7 @@ private struct Silent: DispatchObserver {
         reason: String
     ) {}
     func attempted(hub: String, _ result: AttemptResult) {}
+    func queueFailed(hub: String, reason: String) {}
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {}
 }
 
@@ -79,7 +92,7 @@ private struct TestHub {
             time: clock,
             random: random
         )
-        try await dispatcher.resume()
+        await dispatcher.resume()
         return TestHub(hub: hub, store: store, clock: clock)
     }
 
@@ -96,6 +109,11 @@ private struct TestHub {
     private func format(_ index: Int) -> String {
         let text = String(index, radix: 16)
         return String(repeating: "0", count: 8 - text.count) + text
+    }
+
+    /// Returns once so many sends wait for their time.
+    func resting(_ count: Int = 1) async throws {
+        while try await hub.dispatcher.sendCounts().resting != count { await Task.yield() }
     }
 
     func outcome(_ id: NotificationID) async throws -> NotificationDetails {
@@ -151,7 +169,7 @@ struct DispatchTests {
             let test = try await TestHub.open(folder, [.apns: sender])
             for index in 0..<3 { _ = try await test.register(index) }
             let id = try await test.hub.send(push, tags: "all")
-            while test.clock.sleeperCount == 0 { await Task.yield() }
+            try await test.resting()
             test.clock.advance(by: .seconds(300))
             #expect(sender.calls.count == 1)
             test.clock.advance(by: .seconds(301))
@@ -258,18 +276,18 @@ struct DispatchTests {
             let first = try await TestHub.open(folder, [.apns: busy], clock: clock)
             for index in 0..<3 { _ = try await first.register(index) }
             let id = try await first.hub.send(push, tags: "all")
-            while clock.sleeperCount == 0 { await Task.yield() }
+            try await first.resting()
             await first.close()
             #expect(busy.handles.count == 3)
             // The waiting one is deleted, and its number must not go to another while it waits.
             let second = try await TestHub.open(folder, [.apns: busy], clock: clock)
             #expect(try await second.hub.details(id.text).outcomes == [.apns: [.success: 2]])
-            while clock.sleeperCount == 0 { await Task.yield() }
+            try await second.resting()
             for _ in 1...3 {
                 let calls = busy.calls.count
                 clock.advance(by: .seconds(61))
                 while busy.calls.count == calls { await Task.yield() }
-                while clock.sleeperCount == 0 { await Task.yield() }
+                try await second.resting()
             }
             await second.close()
             #expect(busy.calls.suffix(3) == [["00000001"], ["00000001"], ["00000001"]])
@@ -293,7 +311,7 @@ struct DispatchTests {
             let gone = try await test.register(1)
             _ = try await test.register(2)
             let id = try await test.hub.send(push, tags: "all")
-            while clock.sleeperCount == 0 { await Task.yield() }
+            try await test.resting()
             await test.hub.dispatcher.stop()
             try await test.hub.delete(gone.id.text, .none)
             _ = try await test.register(3)
@@ -322,6 +340,29 @@ struct DispatchTests {
             for _ in 0..<40 { _ = try await test.hub.send(push, tags: "busy") }
             let details = try await test.outcome(try await test.hub.send(push, tags: "idle"))
             #expect(details.outcomes == [.apns: [.success: 1]])
+            await test.close()
+        }
+    }
+
+    @Test("however many sends wait, memory holds a few; all go out")
+    func longQueue() async throws {
+        try await withFolder { folder in
+            let gate = AsyncStream.makeStream(of: Void.self)
+            let sender = HeldSender(until: gate.stream)
+            let test = try await TestHub.open(folder, [.apns: sender])
+            _ = try await test.register(1)
+            var ids: [NotificationID] = []
+            for _ in 0..<2000 { ids.append(try await test.hub.send(push, tags: "all")) }
+            #expect(await test.hub.dispatcher.heldCount <= 288)
+            let counts = try await test.hub.dispatcher.sendCounts()
+            #expect(counts.waiting == 2000 - 32 && counts.underWay == 32 && counts.resting == 0)
+            // A scheduled one is on disk alone.
+            let later = try await test.hub.send(push, tags: "all", at: test.clock.now + .seconds(3600))
+            try await test.resting()
+            gate.continuation.finish()
+            for id in ids { #expect(try await test.outcome(id).outcomes == [.apns: [.success: 1]]) }
+            test.clock.advance(by: .seconds(3600))
+            #expect(try await test.outcome(later).outcomes == [.apns: [.success: 1]])
             await test.close()
         }
     }
