@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize peers crash soak fuzz install
+.PHONY: demo test build release format lint imports packages bench sanitize peers crash soak hostile fuzz install
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -61,6 +61,11 @@ sanitize: packages
 crash: packages
 	$(SWIFT) build --product tidings-crash-test
 	"$$($(SWIFT) build --show-bin-path)/tidings-crash-test" $(ARGS)
+
+# What forbidden HTTP and WebSocket input gets from a running gateway, as tables.
+hostile: packages
+	$(SWIFT) build --product tidings-demo
+	"$$($(SWIFT) build --show-bin-path)/tidings-demo" --hostile
 
 # Mixed load for an hour: memory, descriptors, losses. ARGS='--seconds 600' for less.
 soak: packages

@@ -226,7 +226,7 @@ let package = Package(
                 "TidingsBackend", "AppBackend", "HTTPServing", "HubCore", "PushGateway", "DeviceDaemon",
                 "BackendClient", "GatewayConnection", "HubClient", "HubAPI",
                 "TidingsModels", "EventLoops", "HTTPMessages", "JSONBytes", "OutboundHTTP", "PushTelemetry",
-                "ProcessLifecycle", "PushCredentials", "TLSTransport",
+                "ProcessLifecycle", "PushCredentials", "TLSTransport", "DeviceLink", "WebSocketFraming",
             ],
             path: "ConformanceTests/Harness",
             swiftSettings: settings
@@ -237,7 +237,7 @@ let package = Package(
             [
                 "TidingsConformance", "BackendClient", "DeviceDaemon", "HubClient", "TidingsModels",
                 "JSONBytes", "HTTPMessages",
-                "PushCredentials", "ProcessLifecycle", "DeviceLink",
+                "PushCredentials", "ProcessLifecycle", "DeviceLink", "WebSocketFraming",
             ]
         ),
         program(
@@ -267,7 +267,7 @@ let package = Package(
                 "WebSocketFraming",
                 "PushTelemetry", "EventLoops", "TLSTransport", "OutboundHTTP", "SQLiteStorage",
                 "PushCredentials",
-                "ProcessLifecycle",
+                "ProcessLifecycle", "TidingsConformance",
             ]
         ),
         tests(

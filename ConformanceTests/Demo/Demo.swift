@@ -5,18 +5,19 @@ import TidingsConformance
 /// `tidings-demo`: boots a World and narrates the five tutorials.
 enum Demo {
     private static let usage = """
-        usage: tidings-demo [--json FILE] [--keep] [--state DIR]
+        usage: tidings-demo [--json FILE] [--keep] [--state DIR] [--hostile]
 
           --json FILE  write each step as a JSON record
           --keep       leave everything running afterwards and print how to go on
           --state DIR  keep the state there
+          --hostile    instead of the tutorials: what forbidden input gets, as tables
         """
 
     static func main() async -> Never {
         do {
             let options = try OptionReader(
                 Array(CommandLine.arguments.dropFirst()),
-                known: ["json", "keep!", "state", "help!"]
+                known: ["json", "keep!", "state", "hostile!", "help!"]
             )
             if options.has("help") {
                 Console.print(usage)
@@ -38,6 +39,12 @@ enum Demo {
         var worldOptions = World.Options()
         worldOptions.statePath = options["state"]
         let world = try await World.start(worldOptions)
+        if options.has("hostile") {
+            var inputs = try HostileInputs(world)
+            try await inputs.all()
+            await world.stop()
+            return inputs.failureCount == 0 ? .success : .failure
+        }
         let narrator = Narrator(world)
         let code: ExitCode
         do {

@@ -1,4 +1,5 @@
 import DeviceLink
+import TidingsConformance
 import TidingsModels
 import Testing
 import WebSocketFraming
@@ -49,19 +50,27 @@ struct WebSocketTests {
         #expect(try decode(first + ping + last) == [.ping([7]), .text("Hello")])
     }
 
-    private static let violationTable: [([UInt8], UInt16)] = [
-        ([0x81, 0x00], 1002), ([0xC1, 0x80, 1, 2, 3, 4], 1002), ([0x83, 0x80, 1, 2, 3, 4], 1002),
-        ([0x09, 0x80, 1, 2, 3, 4], 1002), ([0x80, 0x80, 1, 2, 3, 4], 1002),
-        ([0x81, 0xFE, 0x00, 0x05, 1, 2, 3, 4], 1002), ([0x89, 0xFE, 0x00, 0x7E], 1002),
-        ([0x88, 0x81, 0, 0, 0, 0, 3], 1002), ([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xED], 1002),
-        ([0x81, 0x81, 0, 0, 0, 0, 0xFF], 1007), ([0x82, 0xFE, 0x10, 0x00, 0, 0, 0, 0], 1009),
-        ([0x82, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0], 1002),
-    ]
+    @Test(
+        "each rule's violation is answered with its close code, whole and byte by byte; its twin is taken",
+        arguments: WebSocketViolation.table.indices
+    )
+    func violations(index: Int) throws {
+        let violation = WebSocketViolation.table[index]
+        for stepwise in [false, true] {
+            let error = #expect(throws: WebSocketError.self) {
+                try decode(violation.bytes, max: 65536, stepwise: stepwise)
+            }
+            #expect(error?.closeCode == violation.closeCode, "\(violation.rule)")
+            #expect(try !decode(violation.twin, max: 65536, stepwise: stepwise).isEmpty, "\(violation.rule)")
+        }
+    }
 
-    @Test("violations are answered with their close code", arguments: violationTable)
-    func violations(bytes: [UInt8], code: UInt16) {
-        let error = #expect(throws: WebSocketError.self) { try decode(bytes) }
-        #expect(error?.closeCode == code)
+    @Test("a server's frame that is masked is refused by a client (5.1)")
+    func maskedByServer() {
+        let error = #expect(throws: WebSocketError.self) {
+            try decode(WebSocketEncoder.frame(.text, [0x41], mask: mask), role: .client)
+        }
+        #expect(error?.closeCode == 1002)
     }
 
     @Test("a close frame ends the input")

@@ -1,19 +1,18 @@
 import DeviceLink
 import Glibc
-import HTTPMessages
-import TidingsConformance
+package import HTTPMessages
 import WebSocketFraming
 
 /// A device that says hello and never reads again: what is sent to it stays in the gateway. Used by one task at a time.
-final class MuteDevice {
+package final class MuteDevice {
     /// POLLRDHUP of poll(2), which the header shows only to GNU sources.
     private static let peerClosed: Int16 = 0x2000
     private let uaid: String
     private let gateway: HTTPURL
     private var descriptor: Int32 = -1
-    private(set) var connectCount = 0
+    package private(set) var connectCount = 0
 
-    init(uaid: String, gateway: HTTPURL) {
+    package init(uaid: String, gateway: HTTPURL) {
         self.uaid = uaid
         self.gateway = gateway
     }
@@ -21,7 +20,7 @@ final class MuteDevice {
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Dials when there is no connection, or the gateway has ended it.
-    func keepConnected() throws {
+    package func keepConnected() throws {
         if descriptor >= 0 {
             var poll = pollfd(fd: descriptor, events: Self.peerClosed, revents: 0)
             if Glibc.poll(&poll, 1, 0) == 0 { return }

@@ -1,0 +1,56 @@
+/// Floods that brought HTTP/2 servers down, each fifty thousand times, as the bytes of one connection.
+package enum HTTP2Flood: String, Sendable, CaseIterable {
+    case rapidReset = "HEADERS and RST_STREAM (CVE-2023-44487)"
+    case continuations = "CONTINUATION without end (CVE-2024-28182)"
+    case pings = "PING without end"
+    case settings = "SETTINGS without end"
+
+    package static let count = 50_000
+    package static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frame(4, 0, 0, [])
+    /// GET / of authority a, without the dynamic table (RFC 7541 appendix A: 2, 6, 4, 1).
+    package static let request: [UInt8] = [0x82, 0x86, 0x84, 0x01, 0x01, 0x61]
+
+    package var bytes: [UInt8] {
+        var bytes = Self.preface
+        if self == .continuations { bytes += Self.frame(1, 0x1, 1, Self.request) }
+        for index in 0..<Self.count {
+            let stream = UInt32(index * 2 + 1)
+            switch self {
+            case .rapidReset:
+                bytes += Self.frame(1, 0x5, stream, Self.request) + Self.frame(3, 0, stream, [0, 0, 0, 8])
+            case .continuations: bytes += Self.frame(9, 0, 1, [0x00, 0x01, 0x78, 0x01, 0x79])
+            case .pings: bytes += Self.frame(6, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0])
+            case .settings: bytes += Self.frame(4, 0, 0, [])
+            }
+        }
+        // GOAWAY of the client at the end, so that a server that answered everything closes as well.
+        if self == .pings || self == .settings { bytes += Self.frame(7, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0]) }
+        return bytes
+    }
+
+    /// RFC 9113 section 4.1.
+    package static func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) -> [UInt8]
+    {
+        let length = payload.count
+        var bytes = [
+            UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags,
+        ]
+        for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: stream >> UInt32(shift))) }
+        return bytes + payload
+    }
+
+    /// True when the last whole frame of an answer is GOAWAY.
+    package static func endsInGoAway(_ answer: [UInt8]) -> Bool { last(answer) == 7 }
+
+    private static func last(_ answer: [UInt8]) -> UInt8 {
+        var position = 0
+        var last: UInt8 = 0
+        while position + 9 <= answer.count {
+            let length =
+                Int(answer[position]) << 16 | Int(answer[position + 1]) << 8 | Int(answer[position + 2])
+            last = answer[position + 3]
+            position += 9 + length
+        }
+        return last
+    }
+}
