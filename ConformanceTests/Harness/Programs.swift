@@ -65,7 +65,8 @@ package enum Programs {
         _ name: String,
         _ arguments: [String],
         _ environment: [String: String],
-        _ scratch: String
+        _ scratch: String,
+        descriptorCountMax: Int? = nil
     ) throws -> pid_t {
         var program = folder.appendingPathComponent(name).path
         if access(program, X_OK) != 0 {
@@ -80,11 +81,15 @@ package enum Programs {
         posix_spawn_file_actions_addopen(&actions, 1, scratch + "/output", O_RDWR | O_CREAT, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, scratch + "/errors", O_WRONLY | O_CREAT, 0o600)
         let variables = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
-        var argumentList = ([program] + arguments).map { strdup($0) } + [nil]
+        var words = [program] + arguments
+        if let descriptorCountMax {
+            words = ["/bin/sh", "-c", "ulimit -n \(descriptorCountMax); exec \"$0\" \"$@\""] + words
+        }
+        var argumentList = words.map { strdup($0) } + [nil]
         var variableList = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in argumentList + variableList { free(text) } }
         var process: pid_t = 0
-        let code = posix_spawn(&process, program, &actions, nil, &argumentList, &variableList)
+        let code = posix_spawn(&process, words[0], &actions, nil, &argumentList, &variableList)
         guard code == 0 else {
             throw WorldFailure("\(program) cannot be started: \(String(cString: strerror(code)))")
         }
@@ -97,14 +102,25 @@ package enum Programs {
         private let scratch: String
         private let reader: FileHandle
 
-        fileprivate init(_ name: String, _ arguments: [String], _ environment: [String: String]) throws {
+        fileprivate init(
+            _ name: String,
+            _ arguments: [String],
+            _ environment: [String: String],
+            descriptorCountMax: Int?
+        ) throws {
             scratch = try Files.makeScratchFolder("tidings-program")
             try Files.replace(scratch + "/input", with: [])
             guard mkfifo(scratch + "/output", 0o600) == 0 else { throw WorldFailure("no FIFO") }
             // Neither side waits for the other to open it.
             let descriptor = Glibc.open(scratch + "/output", O_RDWR | O_CLOEXEC)
             reader = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            process = try Programs.spawn(name, arguments, environment, scratch)
+            process = try Programs.spawn(
+                name,
+                arguments,
+                environment,
+                scratch,
+                descriptorCountMax: descriptorCountMax
+            )
         }
 
         /// The next line of standard output; to be called by one at a time.
@@ -134,6 +150,11 @@ package enum Programs {
             return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
         }
 
+        /// What it has written to standard error so far.
+        package func errorText() throws -> String {
+            String(decoding: try Files.read(scratch + "/errors") ?? [], as: UTF8.self)
+        }
+
         package func send(_ signal: Int32) { kill(process, signal) }
 
         /// Waits for the end; the lines are those on standard error.
@@ -148,13 +169,14 @@ package enum Programs {
         }
     }
 
-    /// Starts a program and leaves it running.
+    /// Starts a program and leaves it running, under a limit of open descriptors if one is given.
     package static func start(
         _ name: String,
         _ arguments: [String],
-        _ environment: [String: String] = [:]
+        _ environment: [String: String] = [:],
+        descriptorCountMax: Int? = nil
     ) throws -> Running {
-        try Running(name, arguments, environment)
+        try Running(name, arguments, environment, descriptorCountMax: descriptorCountMax)
     }
 
     /// Work on a thread of its own, which nobody waits for.

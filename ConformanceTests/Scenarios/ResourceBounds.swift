@@ -1,0 +1,224 @@
+import Foundation
+import GatewayConnection
+import Glibc
+import HTTPMessages
+import HubClient
+import JSONBytes
+import OutboundHTTP
+import ProcessLifecycle
+import TidingsConformance
+import TidingsModels
+import Testing
+
+/// What a peer can use up: counted on services that are processes of their own.
+@Suite("Bounds", .serialized, .timeLimit(.minutes(4)))
+struct ResourceBounds {
+    private func metric(_ name: String, of url: String) async throws -> Double {
+        let text = try await HTTPClient().send(
+            OutboundRequest("GET", try #require(HTTPURL(url + "/-/metrics")))
+        ).text
+        let line = try #require(
+            text.split(separator: "\n").first { $0.hasPrefix("tidings_\(name) ") },
+            "\(name)"
+        )
+        return try #require(line.split(separator: " ").last.flatMap { Double(String($0)) })
+    }
+
+    /// A plain connection that nobody reads from unless asked.
+    private final class Peer {
+        let descriptor: Int32
+
+        init(_ port: Int) throws {
+            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            // The smallest window that the kernel gives.
+            var size: Int32 = 1
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+            var wait = timeval(tv_sec: 20, tv_usec: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(port).bigEndian
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            let code = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            try #require(code == 0, "connect: \(String(cString: strerror(errno)))")
+        }
+
+        deinit { close(descriptor) }
+
+        /// Sends what the kernel takes; true when it took everything.
+        @discardableResult
+        func send(_ text: String, waits: Bool = true) -> Bool {
+            let bytes = Array(text.utf8)
+            let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
+            return Glibc.send(descriptor, bytes, bytes.count, flags) == bytes.count
+        }
+
+        /// The first line of an answer; empty when none comes.
+        func firstLine() -> String {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return "" }
+            return String(decoding: buffer[..<count].prefix { $0 != 0x0D }, as: UTF8.self)
+        }
+    }
+
+    private let get = "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("no descriptor left: who is connected goes on, one clear line in the log, and accepting resumes")
+    func descriptors() async throws {
+        try await ScratchFolder.run { folder in
+            let gateway = try Programs.start(
+                "tidings",
+                [
+                    "serve", "--services", "gateway", "--state", folder + "/g", "--gateway-address",
+                    "127.0.0.1:0",
+                ],
+                descriptorCountMax: 100
+            )
+            let ready = try JSONValue(parsing: Array(try await gateway.nextLine().utf8))
+            let url = try #require(HTTPURL(ready["gateway"]?.stringValue ?? ""))
+            let first = try Peer(url.port)
+            first.send(get)
+            #expect(first.firstLine() == "HTTP/1.1 200 OK")
+            // The kernel takes them all; the service has no descriptor for the last ones.
+            var crowd = try (0..<150).map { _ in try Peer(url.port) }
+            while !(try gateway.errorText().contains("accepting_paused")) {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            first.send(get)
+            #expect(first.firstLine() == "HTTP/1.1 200 OK")
+            crowd.removeAll()
+            let late = try Peer(url.port)
+            late.send(get)
+            #expect(late.firstLine() == "HTTP/1.1 200 OK")
+            #expect(try await metric("http_accept_pauses_total", of: url.origin) >= 1)
+            gateway.send(SIGTERM)
+            let (status, errors) = try await gateway.end()
+            #expect(status == 0)
+            let lines = errors.split(separator: "\n")
+            #expect(lines.count(where: { $0.contains("accepting_paused") }) >= 1)
+            let paused = try #require(lines.first { $0.contains("accepting_paused") })
+            #expect(
+                paused.contains("too many open files") && paused.contains("\"level\":\"error\""),
+                "\(paused)"
+            )
+            #expect(lines.contains { $0.contains("accepting_resumed") })
+        }
+    }
+
+    @Test(
+        "readers that never read: what waits for each stays below its cap, and memory below cap times readers plus 16 MiB"
+    )
+    func slowReaders() async throws {
+        let readerCount = 40
+        try await ScratchFolder.run { folder in
+            let services = ServiceProcesses(folder: folder)
+            try await services.start()
+            let hub = try await services.hubClient()
+            let url = await services.gatewayURL
+            let gateway = try #require(HTTPURL(url))
+            // One that reads, and those that will not.
+            let reader = SoakedDevice(gateway, index: 0)
+            try await TemplateTargets.register(await reader.handle(), .apns, tags: ["all"], at: hub)
+            var mute: [MuteDevice] = []
+            for index in 1...readerCount {
+                let device = SoakedDevice(gateway, index: index)
+                try await TemplateTargets.register(await device.handle(), .apns, tags: ["all"], at: hub)
+                mute.append(MuteDevice(uaid: await device.stop(), gateway: gateway))
+            }
+            for device in mute { try device.keepConnected() }
+            while try await metric("gateway_devices_connected", of: url) < Double(readerCount + 1) {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            // Requests without end on one connection each, whose answers nobody reads.
+            let before = try await metric("process_resident_bytes", of: url)
+            let peers = try (0..<readerCount).map { _ in try Peer(gateway.port) }
+            let many = String(repeating: "GET /-/metrics HTTP/1.1\r\nHost: a\r\n\r\n", count: 200)
+            for _ in 0..<20 { for peer in peers { peer.send(many, waits: false) } }
+
+            let text = String(repeating: "x", count: 3000)
+            var ids: [NotificationID] = []
+            for index in 0..<110 {
+                let id = try await hub.send(
+                    .template("{\"messageParam\":\"\(index) \(text)\"}"),
+                    tags: "all"
+                )
+                ids.append(try #require(id))
+            }
+            #expect(await reader.received(110))
+            for id in ids {
+                let details = try await hub.finalDetails(id, within: .seconds(120))
+                #expect(details.count(.success) == readerCount + 1)
+            }
+            let peak = try await metric("http_queued_bytes_peak{service=\"gateway\"}", of: url)
+            let after = try await metric("process_resident_bytes", of: url)
+            let cap = 256.0 * 1024
+            // The last piece that is queued may reach beyond the cap by itself.
+            #expect(peak <= cap + 64 * 1024, "\(peak) bytes were queued for one reader")
+            #expect(
+                after - before <= 2 * Double(readerCount) * cap + 16 * 1024 * 1024,
+                "\(before) then \(after)"
+            )
+            _ = await reader.stop()
+            withExtendedLifetime(peers) {}
+            withExtendedLifetime(mute) {}
+            await services.stop()
+        }
+    }
+}
+
+/// A device on a raw link that counts what it gets.
+private actor SoakedDevice {
+    private let connection: GatewayConnection
+    private let channelID: String
+    private var events: AsyncStream<GatewayEvent>.Iterator
+    private var uaid = ""
+    private var shown: Set<String> = []
+
+    init(_ gateway: HTTPURL, index: Int) {
+        connection = GatewayConnection(url: gateway, tls: nil, uaid: nil, jitter: { 0.5 })
+        let digits = String(index, radix: 16)
+        channelID = "00000000-0000-4000-8000-\(String(repeating: "0", count: 12 - digits.count))\(digits)"
+        events = connection.events.makeAsyncIterator()
+        connection.start()
+        connection.register(channelID: channelID, platform: .apns)
+    }
+
+    private func next() async -> GatewayEvent? {
+        var iterator = events
+        let event = await iterator.next(isolation: self)
+        events = iterator
+        return event
+    }
+
+    func handle() async -> String {
+        while let event = await next() {
+            switch event {
+            case .connected(let uaid): self.uaid = uaid
+            case .registered(_, let handle): return handle
+            default: break
+            }
+        }
+        return ""
+    }
+
+    /// True once so many different messages have come.
+    func received(_ count: Int) async -> Bool {
+        while shown.count < count, let event = await next() {
+            guard case .notification(let notification) = event else { continue }
+            shown.insert(notification.version)
+            connection.acknowledge([.init(channelID: channelID, version: notification.version)])
+        }
+        return shown.count >= count
+    }
+
+    /// Ends the connection; returns the device's id.
+    func stop() -> String {
+        connection.stop()
+        return uaid
+    }
+}
