@@ -45,7 +45,7 @@ private final class HeldSender: PlatformSender {
     }
 }
 
-private struct Silent: DispatchObserver {
+struct Silent: DispatchObserver {
     func sendEnded(hub: String, _ id: NotificationID, state: NotificationState, targets: Int) {}
     func targetFailed(
         hub: String,
@@ -59,7 +59,7 @@ private struct Silent: DispatchObserver {
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {}
 }
 
-private struct TestHub {
+struct TestHub {
     let hub: Hub
     let store: SQLiteHubStore
     let clock: WorldClock
