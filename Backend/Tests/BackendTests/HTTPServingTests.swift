@@ -188,6 +188,20 @@ struct HTTPServingTests {
         }
     }
 
+    @Test("our client keeps connections for the next request, and none while it is idle")
+    func clientIdle() async throws {
+        try await EchoServer.run { server in
+            let client = HTTPClient(idleTimeout: .seconds(1))
+            let request = OutboundRequest("GET", try #require(HTTPURL(server.address + "/a")))
+            for _ in 0..<2 {
+                #expect(try await client.send(request).text == "/a")
+                #expect(try await client.send(request).text == "/a")
+                while server.server.connectionCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
+            }
+            #expect(server.counters["http_connections_total"] == 2)
+        }
+    }
+
     @Test("a draining server answers what it accepted and then refuses")
     func draining() async throws {
         try await EchoServer.run { server in

@@ -7,6 +7,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -105,6 +108,13 @@ static inline void tidings_uv_peer_address(int fd, char *_Nonnull text, size_t s
     if (getpeername(fd, (struct sockaddr *)&address, &length) < 0) return;
     if (address.ss_family == AF_INET) uv_ip4_name((struct sockaddr_in *)&address, text, size);
     if (address.ss_family == AF_INET6) uv_ip6_name((struct sockaddr_in6 *)&address, text, size);
+}
+
+/// malloc_trim(3), where there is one.
+static inline void tidings_uv_trim_memory(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 /// Tells the peer that no more bytes follow.

@@ -7,16 +7,23 @@ final class CurlEngine: @unchecked Sendable {
     private let loop: EventLoop
     private var multi: UnsafeMutableRawPointer?
     private var timer: LoopTimer?
+    /// Runs while nothing is under way. libcurl looks at its kept connections only when it is used, so that those which
+    /// their servers closed would stay open here.
+    private var idleTimer: LoopTimer?
+    private let idleTimeout: Duration
     private var sockets: [Int32: SocketPoll] = [:]
     /// Transfers under way, so that they live until they end.
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
 
-    init(on loop: EventLoop) { self.loop = loop }
+    init(on loop: EventLoop, idleTimeout: Duration) {
+        self.loop = loop
+        self.idleTimeout = idleTimeout
+    }
 
     deinit {
         // The last transfer holds the engine through its continuation's caller, so nothing is under way; the
         // connections that curl keeps open are closed on the loop, where their poll handles live.
-        let remains = Remains(multi: multi, sockets: Array(sockets.values), timer: timer)
+        let remains = Remains(multi: multi, sockets: Array(sockets.values), timers: [timer, idleTimer])
         loop.execute { remains.dispose() }
     }
 
@@ -25,6 +32,8 @@ final class CurlEngine: @unchecked Sendable {
             guard let multi = readyMulti(), let easy = transfer.easy else {
                 return transfer.finish(CURLE_FAILED_INIT)
             }
+            idleTimer?.cancel()
+            idleTimer = nil
             transfers[ObjectIdentifier(transfer)] = transfer
             let code = curl_multi_add_handle(multi, easy)
             if code != CURLM_OK {
@@ -97,6 +106,20 @@ final class CurlEngine: @unchecked Sendable {
             transfer.finish(result)
             transfers[ObjectIdentifier(transfer)] = nil
         }
+        if transfers.isEmpty, idleTimer == nil {
+            idleTimer = LoopTimer(on: loop, after: idleTimeout) { [weak self] in self?.forgetConnections() }
+        }
+    }
+
+    /// Closes every connection; the next transfer makes a new handle.
+    private func forgetConnections() {
+        idleTimer = nil
+        guard transfers.isEmpty, let old = multi else { return }
+        multi = nil
+        let remains = Remains(multi: old, sockets: Array(sockets.values), timers: [timer])
+        timer = nil
+        sockets = [:]
+        remains.dispose()
     }
 }
 
@@ -104,10 +127,10 @@ final class CurlEngine: @unchecked Sendable {
 private struct Remains: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer?
     let sockets: [SocketPoll]
-    let timer: LoopTimer?
+    let timers: [LoopTimer?]
 
     func dispose() {
-        timer?.cancel()
+        for timer in timers { timer?.cancel() }
         for socket in sockets { socket.close() }
         guard let multi else { return }
         // The callbacks' context is gone.

@@ -9,12 +9,14 @@ package final class HTTPClient: Sendable {
     private let trust: OutboundTrust
     private let userAgent: String
 
+    /// - Parameter idleTimeout: After so long without a request every kept connection is closed.
     package init(
         trust: OutboundTrust = OutboundTrust(),
         userAgent: String = "tidings",
-        loop: EventLoop? = nil
+        loop: EventLoop? = nil,
+        idleTimeout: Duration = .seconds(60)
     ) {
-        engine = CurlEngine(on: loop ?? EventLoopGroup.shared.next())
+        engine = CurlEngine(on: loop ?? EventLoopGroup.shared.next(), idleTimeout: idleTimeout)
         self.trust = trust
         self.userAgent = userAgent
     }
