@@ -48,14 +48,14 @@ bench: packages
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)
 
 # The thread sanitizer does not see Swift's Mutex without help: scripts/thread-sanitizer-mutex.c.
-# The address sanitizer ends XCTest's runtime: hence no XCTest.
+# The address sanitizer ends XCTest's runtime: hence no XCTest. One test after another: side by side they are too slow for their deadlines.
 THREADS = --sanitize=thread --scratch-path .build/thread-sanitizer
 sanitize: packages
 	$(SWIFT) build --build-tests $(THREADS)
 	clang -O1 -shared -fPIC -o .build/thread-sanitizer/mutex.so scripts/thread-sanitizer-mutex.c
-	LD_PRELOAD=$(CURDIR)/.build/thread-sanitizer/mutex.so $(SWIFT) test --skip-build --disable-xctest $(THREADS)
+	LD_PRELOAD=$(CURDIR)/.build/thread-sanitizer/mutex.so $(SWIFT) test --skip-build --disable-xctest --no-parallel $(THREADS)
 	LSAN_OPTIONS="suppressions=$(CURDIR)/scripts/leak-sanitizer.supp" \
-		$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build/address-sanitizer
+		$(SWIFT) test --disable-xctest --no-parallel --sanitize=address --scratch-path .build/address-sanitizer
 
 # Scenario 09: kill -9 in the middle of broadcasts, 20 times each; about seven minutes.
 crash: packages

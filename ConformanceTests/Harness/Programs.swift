@@ -183,7 +183,7 @@ package enum Programs {
     static func detach(_ body: @escaping @Sendable () -> Void) { Thread.detachNewThread(body) }
 
     /// Blocking work on a thread of its own: the World in this process needs the shared pool, whose threads are few.
-    private static func onThread<Value: Sendable>(
+    package static func onThread<Value: Sendable>(
         _ body: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in

@@ -107,11 +107,12 @@ struct OperationTests {
         await gate.entered()
         let problems = await readiness.problems()
         #expect(
-            problems.count == 1 && problems[0].contains("the database a has not answered for 2 seconds"),
+            problems.count == 1 && problems[0].hasPrefix("the database a has not answered for "),
             "\(problems)"
         )
         // The question stands; who asks again does not wait again.
-        #expect(await readiness.problems() == problems)
+        let again = await readiness.problems()
+        #expect(again.count == 1 && again[0].hasPrefix("the database a has not answered for "))
         gate.open()
         try await held
         try await database.write { _ in }
