@@ -162,10 +162,10 @@ struct ResourceBounds {
             let cap = 256.0 * 1024
             // The last piece that is queued may reach beyond the cap by itself.
             #expect(peak <= cap + 64 * 1024, "\(peak) bytes were queued for one reader")
-            #expect(
-                after - before <= 2 * Double(readerCount) * cap + 16 * 1024 * 1024,
-                "\(before) then \(after)"
-            )
+            // A sanitizer keeps memory of its own for each byte.
+            let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+            let isBounded = after - before <= 2 * Double(readerCount) * cap + 16 * 1024 * 1024
+            #expect(isBounded || isSanitized, "\(before) then \(after)")
             _ = await reader.stop()
             withExtendedLifetime(peers) {}
             withExtendedLifetime(mute) {}
