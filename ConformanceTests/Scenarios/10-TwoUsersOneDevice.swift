@@ -31,7 +31,8 @@ struct TwoUsersOneDevice {
                 tags: "late"
             )
             #expect(outcome.failure == 1)
-            #expect(try await world.hub().delete(late.id))
+            // The hub may have removed it already: the handle died about when it was registered.
+            _ = try await world.hub().delete(late.id)
             try await world.app("carol").notify(platform: "apns", user: "alice", text: "too late")
             try await world.app("carol").notify(platform: "apns", user: "bob", text: "for bob")
             #expect(try await device.nextText() == "From carol: for bob")

@@ -109,7 +109,9 @@ struct LoginModel {
             for (index, device) in devices.enumerated() {
                 var shown: [String: Int] = [:]
                 for event in try await device.events.all {
-                    guard let text = event["text"], let start = text.firstRange(of: "for ") else { continue }
+                    guard event.name == "notification", let text = event["text"],
+                        let start = text.firstRange(of: "for ")
+                    else { continue }
                     shown[String(text[start.lowerBound...]), default: 0] += 1
                 }
                 for (text, count) in shown {
