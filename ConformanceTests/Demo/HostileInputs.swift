@@ -1,4 +1,3 @@
-import DeviceLink
 import HTTPMessages
 import ProcessLifecycle
 import TidingsConformance
@@ -83,15 +82,10 @@ struct HostileInputs {
 
     /// The code of the close frame that a device gets which says hello and then these bytes; 0 without one.
     private func closeCode(_ bytes: [UInt8]) async throws -> UInt16 {
-        let upgrade =
-            "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        let hello = WebSocketEncoder.frame(
-            .text,
-            Array(DeviceFrame.hello(uaid: nil).text.utf8),
-            mask: [0, 0, 0, 0]
+        let answer = try await RawConnection.bytes(
+            DeviceHello.bytes(host: "a", uaid: nil) + bytes,
+            with: address
         )
-        let answer = try await RawConnection.bytes(Array(upgrade.utf8) + hello + bytes, with: address)
         guard let head = answer.firstRange(of: [0x0D, 0x0A, 0x0D, 0x0A]) else { return 0 }
         var decoder = WebSocketDecoder(role: .client, messageByteCountMax: 65536)
         for event in try decoder.receive(Array(answer[head.upperBound...]).span) {

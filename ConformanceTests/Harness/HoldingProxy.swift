@@ -15,18 +15,11 @@ package final class HoldingProxy: Sendable {
     package init(before url: String) throws {
         guard let target = HTTPURL(url) else { throw WorldFailure("'\(url)' is not a URL") }
         targetPort = target.port
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = Self.loopback(0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port: Int
+        (listener, port) = try LoopbackSocket.listen()
+        self.url = "\(target.scheme)://localhost:\(port)"
         let listener = listener
-        let code = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) | listen(listener, 16) | getsockname(listener, $0, &length)
-            }
-        }
-        guard code == 0 else { throw WorldFailure("no proxy: \(String(cString: strerror(errno)))") }
-        self.url = "\(target.scheme)://localhost:\(Int(in_port_t(bigEndian: address.sin_port)))"
-        Self.detach { [self] in
+        Programs.detach { [self] in
             while case let client = accept(listener, nil, nil), client >= 0 { serve(client) }
         }
     }
@@ -44,30 +37,14 @@ package final class HoldingProxy: Sendable {
         for descriptor in descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
     }
 
-    private static func loopback(_ port: Int) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        return address
-    }
-
     private func serve(_ client: Int32) {
-        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = Self.loopback(targetPort)
-        let code = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard code == 0 else {
+        guard let server = try? LoopbackSocket.connect(port: targetPort) else {
             close(client)
-            close(server)
             return
         }
         state.withLock { $0.descriptors += [client, server] }
-        Self.detach { self.copy(client, server, isUpstream: true) }
-        Self.detach { self.copy(server, client, isUpstream: false) }
+        Programs.detach { self.copy(client, server, isUpstream: true) }
+        Programs.detach { self.copy(server, client, isUpstream: false) }
     }
 
     private func copy(_ source: Int32, _ target: Int32, isUpstream: Bool) {
@@ -86,6 +63,4 @@ package final class HoldingProxy: Sendable {
         // The descriptors stay open until the process ends, so that no number is used again under another thread.
         shutdown(target, Int32(SHUT_RDWR))
     }
-
-    private static func detach(_ body: @escaping @Sendable () -> Void) { Programs.detach(body) }
 }

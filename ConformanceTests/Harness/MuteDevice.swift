@@ -26,34 +26,23 @@ package final class MuteDevice {
             if Glibc.poll(&poll, 1, 0) == 0 { return }
             close(descriptor)
         }
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw WorldFailure("socket: \(String(cString: strerror(errno)))") }
-        // The smallest window that the kernel gives: the gateway's own queue fills soon.
-        var size: Int32 = 1
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(gateway.port).bigEndian
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else { throw WorldFailure("connect: \(String(cString: strerror(errno)))") }
+        // The gateway's own queue fills soon.
+        descriptor = try LoopbackSocket.connect(port: gateway.port, readsLittle: true)
         connectCount += 1
-        let upgrade =
-            "GET / HTTP/1.1\r\nHost: \(gateway.authority)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        let hello = WebSocketEncoder.frame(
-            .text,
-            Array(DeviceFrame.hello(uaid: uaid).text.utf8),
-            mask: [1, 2, 3, 4]
-        )
-        // Frames behind the upgrade are read once it is answered.
-        let bytes = Array(upgrade.utf8) + hello
+        let bytes = DeviceHello.bytes(host: gateway.authority, uaid: uaid)
         guard write(descriptor, bytes, bytes.count) == bytes.count else {
             throw WorldFailure("write: \(String(cString: strerror(errno)))")
         }
+    }
+}
+
+/// What a device sends first: the upgrade, and hello behind it, which is read once the upgrade is answered. The mask is zero.
+package enum DeviceHello {
+    package static func bytes(host: String, uaid: String?) -> [UInt8] {
+        let upgrade =
+            "GET / HTTP/1.1\r\nHost: \(host)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        let hello = Array(DeviceFrame.hello(uaid: uaid).text.utf8)
+        return Array(upgrade.utf8) + WebSocketEncoder.frame(.text, hello, mask: [0, 0, 0, 0])
     }
 }

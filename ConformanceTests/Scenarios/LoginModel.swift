@@ -14,11 +14,6 @@ struct LoginModel {
         var until = Int.max
     }
 
-    private final class Ticks: Sendable {
-        private let value = Atomic<Int>(0)
-        func next() -> Int { value.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
-    }
-
     private static let users = ["alice", "bob", "carol"]
 
     @Test(
@@ -27,7 +22,7 @@ struct LoginModel {
     )
     func model(seed: UInt64) async throws {
         try await World.run { world in
-            let ticks = Ticks()
+            let ticks = LogicalClock()
             var devices: [WorldDevice] = []
             for index in 0..<4 {
                 devices.append(try await world.device("d\(index)", TemplateTargets.platforms[index % 3]))

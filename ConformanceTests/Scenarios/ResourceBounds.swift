@@ -1,5 +1,4 @@
 import Foundation
-import GatewayConnection
 import Glibc
 import HTTPMessages
 import HubClient
@@ -29,22 +28,9 @@ struct ResourceBounds {
         let descriptor: Int32
 
         init(_ port: Int) throws {
-            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            // The smallest window that the kernel gives.
-            var size: Int32 = 1
-            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+            descriptor = try LoopbackSocket.connect(port: port, readsLittle: true)
             var wait = timeval(tv_sec: 20, tv_usec: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = in_port_t(port).bigEndian
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-            let code = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
-            try #require(code == 0, "connect: \(String(cString: strerror(errno)))")
         }
 
         deinit { close(descriptor) }
@@ -125,13 +111,26 @@ struct ResourceBounds {
             let url = await services.gatewayURL
             let gateway = try #require(HTTPURL(url))
             // One that reads, and those that will not.
-            let reader = SoakedDevice(gateway, index: 0)
-            try await TemplateTargets.register(await reader.handle(), .apns, tags: ["all"], at: hub)
+            let reader = RawDevice(0, .apns, gateway: gateway)
+            reader.connect()
+            try await TemplateTargets.register(
+                await reader.handle(),
+                reader.platform,
+                tags: ["all"],
+                at: hub
+            )
             var mute: [MuteDevice] = []
             for index in 1...readerCount {
-                let device = SoakedDevice(gateway, index: index)
-                try await TemplateTargets.register(await device.handle(), .apns, tags: ["all"], at: hub)
-                mute.append(MuteDevice(uaid: await device.stop(), gateway: gateway))
+                let device = RawDevice(index, .apns, gateway: gateway)
+                device.connect()
+                try await TemplateTargets.register(
+                    await device.handle(),
+                    device.platform,
+                    tags: ["all"],
+                    at: hub
+                )
+                await device.disconnect()
+                mute.append(MuteDevice(uaid: try #require(device.uaid), gateway: gateway))
             }
             for device in mute { try device.keepConnected() }
             while try await metric("gateway_devices_connected", of: url) < Double(readerCount + 1) {
@@ -152,7 +151,7 @@ struct ResourceBounds {
                 )
                 ids.append(try #require(id))
             }
-            #expect(await reader.received(110))
+            await reader.received(110)
             for id in ids {
                 let details = try await hub.finalDetails(id, within: .seconds(120))
                 #expect(details.count(.success) == readerCount + 1)
@@ -166,62 +165,10 @@ struct ResourceBounds {
             let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
             let isBounded = after - before <= 2 * Double(readerCount) * cap + 16 * 1024 * 1024
             #expect(isBounded || isSanitized, "\(before) then \(after)")
-            _ = await reader.stop()
+            await reader.disconnect()
             withExtendedLifetime(peers) {}
             withExtendedLifetime(mute) {}
             await services.stop()
         }
-    }
-}
-
-/// A device on a raw link that counts what it gets.
-private actor SoakedDevice {
-    private let connection: GatewayConnection
-    private let channelID: String
-    private var events: AsyncStream<GatewayEvent>.Iterator
-    private var uaid = ""
-    private var shown: Set<String> = []
-
-    init(_ gateway: HTTPURL, index: Int) {
-        connection = GatewayConnection(url: gateway, tls: nil, uaid: nil, jitter: { 0.5 })
-        let digits = String(index, radix: 16)
-        channelID = "00000000-0000-4000-8000-\(String(repeating: "0", count: 12 - digits.count))\(digits)"
-        events = connection.events.makeAsyncIterator()
-        connection.start()
-        connection.register(channelID: channelID, platform: .apns)
-    }
-
-    private func next() async -> GatewayEvent? {
-        var iterator = events
-        let event = await iterator.next(isolation: self)
-        events = iterator
-        return event
-    }
-
-    func handle() async -> String {
-        while let event = await next() {
-            switch event {
-            case .connected(let uaid): self.uaid = uaid
-            case .registered(_, let handle): return handle
-            default: break
-            }
-        }
-        return ""
-    }
-
-    /// True once so many different messages have come.
-    func received(_ count: Int) async -> Bool {
-        while shown.count < count, let event = await next() {
-            guard case .notification(let notification) = event else { continue }
-            shown.insert(notification.version)
-            connection.acknowledge([.init(channelID: channelID, version: notification.version)])
-        }
-        return shown.count >= count
-    }
-
-    /// Ends the connection; returns the device's id.
-    func stop() -> String {
-        connection.stop()
-        return uaid
     }
 }

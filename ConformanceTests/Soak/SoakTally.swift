@@ -34,12 +34,19 @@ final class SoakTally: Sendable {
         }
     }
 
-    /// The next send whose outcome is not known. Nil when there is none and no more will come; a nil value when one may.
-    func next(isLast: Bool) -> (value: Sent?, Void)? {
+    enum Next {
+        case sent(Sent)
+        /// None now; one may come.
+        case later
+        case over
+    }
+
+    /// The next send whose outcome is not known.
+    func next(isLast: Bool) -> Next {
         state.withLock { state in
             guard state.next < state.sent.count else {
-                if !isLast { return (nil, ()) }
-                return state.mute.popLast().map { ($0, ()) }
+                if !isLast { return .later }
+                return state.mute.popLast().map { .sent($0) } ?? .over
             }
             let sent = state.sent[state.next]
             state.next += 1
@@ -47,7 +54,7 @@ final class SoakTally: Sendable {
                 state.sent.removeFirst(state.next)
                 state.next = 0
             }
-            return (sent, ())
+            return .sent(sent)
         }
     }
 

@@ -31,7 +31,7 @@ final class SoakTest: Sendable {
     private let services: ServiceProcesses
     private let began = ContinuousClock.now
     private let hub: HubClient
-    private let devices: [SoakDevice]
+    private let devices: [RawDevice]
     private let muteIDs: [(uaid: String, gateway: HTTPURL)]
     private let tally = SoakTally()
     /// Before the first device.
@@ -47,9 +47,9 @@ final class SoakTest: Sendable {
         guard let gateway = HTTPURL(await services.gatewayURL) else { throw WorldFailure("no gateway") }
         let hub = hub
         let muteCount = plan.deviceCount * plan.mutePercent / 100
-        var made: [SoakDevice] = []
+        var made: [RawDevice] = []
         for index in 0..<plan.deviceCount {
-            let device = SoakDevice(index, gateway: gateway)
+            let device = RawDevice(index, gateway: gateway)
             device.connect()
             var tags = ["mute"]
             if index >= muteCount {
@@ -191,14 +191,16 @@ final class SoakTest: Sendable {
 
     /// Asks for the outcome of each send.
     private func check() async {
-        while let sent = tally.next(isLast: isOver.load(ordering: .acquiring)) {
-            guard let sent = sent.value else {
-                try? await Task.sleep(for: .milliseconds(20))
-                continue
+        while true {
+            switch tally.next(isLast: isOver.load(ordering: .acquiring)) {
+            case .over: return
+            // The load itself is paced: it tells nobody.
+            case .later: try? await Task.sleep(for: .milliseconds(20))
+            case .sent(let sent):
+                do {
+                    tally.ended(sent, try await hub.finalDetails(sent.id, within: .seconds(120)))
+                } catch { tally.count("details: \(error)") }
             }
-            do {
-                tally.ended(sent, try await hub.finalDetails(sent.id, within: .seconds(120)))
-            } catch { tally.count("details: \(error)") }
         }
     }
 

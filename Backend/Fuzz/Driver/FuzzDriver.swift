@@ -13,6 +13,12 @@ func fuzzerInitialize(
     _ count: UnsafeMutablePointer<Int32>,
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>
 ) -> Int32 {
+    // For merges and jobs libFuzzer starts this program again without the name: it is inherited.
+    let variable = "TIDINGS_FUZZ_READER"
+    if let inherited = getenv(variable), let target = FuzzTarget.named(String(cString: inherited)) {
+        FuzzDriver.check = target.check
+        return 0
+    }
     guard count.pointee >= 2, let name = arguments.pointee[1],
         let target = FuzzTarget.named(String(cString: name))
     else {
@@ -20,6 +26,7 @@ func fuzzerInitialize(
         print("targets: \(FuzzTarget.all.map(\.name).joined(separator: " "))")
         exit(64)
     }
+    setenv(variable, target.name, 1)
     FuzzDriver.check = target.check
     // The name is ours; what is left is libFuzzer's.
     arguments.pointee[1] = arguments.pointee[0]

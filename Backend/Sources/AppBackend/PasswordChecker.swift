@@ -1,4 +1,3 @@
-import HTTPMessages
 import PushCredentials
 package import PushTelemetry
 import Synchronization
@@ -28,7 +27,7 @@ package final class PasswordChecker: Sendable {
     private let passwordHash: @Sendable (String) async throws -> String?
     private let blocking: Blocking
     /// Checked for users that do not exist, so that the time tells nobody who does.
-    private let decoy = try? PasswordHash.make(Hex.encode(Digests.random(16)))
+    private let decoy = PasswordHash.decoy()
 
     /// - Parameter blocking: Runs work that takes long, off the loops.
     package init(
@@ -58,9 +57,8 @@ package final class PasswordChecker: Sendable {
         throttle.began(user, address, now: time.now)
         do {
             let stored = try await passwordHash(user)
-            guard let hash = stored ?? decoy else { return .unavailable }
-            let isEqual = try await blocking { PasswordHash.verify(password, hash) }
-            guard isEqual, stored != nil else {
+            let hash = stored ?? decoy
+            guard try await blocking({ PasswordHash.verify(password, hash) }) else {
                 counters.add("backend_logins_total{result=\"wrong\"}")
                 return .wrong
             }

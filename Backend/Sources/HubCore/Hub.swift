@@ -63,7 +63,7 @@ package final class Hub: Sendable {
     /// Each call makes a registration of its own, also for a handle that has one.
     package func create(
         _ content: RegistrationContent,
-        by writer: RegistrationWriter = .manager
+        by writer: RegistrationWriter
     ) async throws -> Registration {
         try RegistrationRules.check(content)
         return try await store.put(newRegistrationID(), content, .none, by: writer, now: time.now)
@@ -76,7 +76,7 @@ package final class Hub: Sendable {
         bodyID: String?,
         _ content: RegistrationContent,
         _ condition: EntityCondition,
-        by writer: RegistrationWriter = .manager
+        by writer: RegistrationWriter
     ) async throws -> Registration {
         let id = try Self.usable(id)
         if let bodyID, bodyID != id.text {
@@ -92,7 +92,7 @@ package final class Hub: Sendable {
     package func delete(
         _ id: String,
         _ condition: EntityCondition,
-        by writer: RegistrationWriter = .manager
+        by writer: RegistrationWriter
     ) async throws {
         guard let id = RegistrationID(id) else {
             throw HubError(.notFound, "The registration does not exist.")

@@ -24,8 +24,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private var rules = GatewayLinkRules()
     private(set) var uaid: String?
     private var lastSequence: Int64 = 0
-    /// By version, with the trace.
-    private var unacknowledged: [String: TraceID?] = [:]
+    /// By version, with the trace header.
+    private var unacknowledged: [String: String] = [:]
     private var unstored: [DeviceNotification] = []
     private var isReading = false
     private var hasNews = false
@@ -122,12 +122,11 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         let gateway = gateway
         for ack in acks {
             guard let trace = unacknowledged.removeValue(forKey: ack.version) else { continue }
-            TraceID.$current.withValue(trace) {
-                gateway.log.debug(
-                    "message_acknowledged",
-                    ["version": .string(ack.version), "code": .number(ack.code)]
-                )
-            }
+            gateway.log.debug(
+                "message_acknowledged",
+                ["version": .string(ack.version), "code": .number(ack.code)],
+                trace: TraceID(trace)
+            )
         }
         let versions = acks.map(\.version)
         gateway.counters.add("gateway_acks_total", versions.count)
@@ -159,7 +158,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
             connection.isReading = false
             for message in messages {
                 connection.lastSequence = message.sequence
-                connection.unacknowledged[message.notification.version] = .some(message.notification.trace)
+                connection.unacknowledged[message.notification.version] =
+                    message.notification.headers[DeviceNotification.traceHeader] ?? ""
                 connection.send(message.notification)
             }
             if messages.count == room { connection.hasNews = true }
@@ -184,9 +184,11 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     }
 
     private func send(_ notification: DeviceNotification) {
-        TraceID.$current.withValue(notification.trace) {
-            gateway.log.debug("message_sent", ["version": .string(notification.version)])
-        }
+        gateway.log.debug(
+            "message_sent",
+            ["version": .string(notification.version)],
+            trace: notification.trace
+        )
         send(.notification(notification))
         gateway.counters.add("gateway_notifications_sent_total")
     }

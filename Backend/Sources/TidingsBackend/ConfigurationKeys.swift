@@ -62,10 +62,7 @@ package enum ConfigurationKeys {
         Key(path: "log", help: "from which level on: debug, info, warning, error") {
             configuration,
             text throws(ConfigurationError) in
-            guard let level = Log.Level(rawValue: text) else {
-                throw ConfigurationError("log '\(text)' is not one of debug, info, warning, error")
-            }
-            configuration.logLevel = level
+            configuration.logLevel = try choice(text, "log")
         },
         Key(path: "allowPlainHTTP", help: "plain HTTP off loopback (behind a TLS terminator)", isSwitch: true)
         {
@@ -142,10 +139,7 @@ package enum ConfigurationKeys {
         ) {
             configuration,
             text throws(ConfigurationError) in
-            guard let mode = ListenMode(rawValue: text) else {
-                throw ConfigurationError("hub.listen '\(text)' is neither strict nor original")
-            }
-            configuration.listenMode = mode
+            configuration.listenMode = try choice(text, "hub.listen") as ListenMode
         },
         Key(path: "gateway.address", help: "host:port of the gateway") {
             configuration,
@@ -156,6 +150,17 @@ package enum ConfigurationKeys {
             $0.gatewayURL = $1
         },
     ]
+
+    private static func choice<Value: RawRepresentable<String> & CaseIterable>(
+        _ text: String,
+        _ key: String
+    ) throws(ConfigurationError) -> Value {
+        guard let value = Value(rawValue: text) else {
+            let allowed = Value.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ConfigurationError("\(key) '\(text)' is not one of \(allowed)")
+        }
+        return value
+    }
 
     private static func addresses(_ text: String, _ key: String) throws(ConfigurationError) -> Set<String> {
         let addresses = Set(text.split(separator: ",").map { ASCII.trimmed($0) })

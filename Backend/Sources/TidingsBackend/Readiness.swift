@@ -51,7 +51,7 @@ final class Readiness: Sendable {
         }
         let timer = Task {
             try await Task.sleep(for: Self.patience)
-            answer.yield(late(name) ?? nil)
+            answer.yield(late(name))
         }
         defer { timer.cancel() }
         for await problem in answers { return problem }

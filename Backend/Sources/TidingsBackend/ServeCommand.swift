@@ -1,3 +1,4 @@
+import EventLoops
 import Glibc
 import HubCore
 import JSONBytes
@@ -6,6 +7,8 @@ import PushTelemetry
 
 /// `tidings serve`.
 enum ServeCommand {
+    private static let trimInterval = Duration.seconds(60)
+
     private static var usage: String {
         var text =
             "usage: tidings serve [--config FILE] [options]\n\nEvery option is also a key of the file and an environment variable:\n\n"
@@ -39,6 +42,12 @@ enum ServeCommand {
         Console.print(readyLine(server))
         printHelp(server, configuration)
         ServiceManager.notify("READY=1")
+        // Ends with the process.
+        Task {
+            while (try? await Task.sleep(for: Self.trimInterval)) != nil {
+                try? await EventLoopGroup.shared.next().runBlocking { Memory.trim() }
+            }
+        }
         for await signal in signals {
             switch signal {
             case .terminate:

@@ -150,7 +150,6 @@ struct ServerAssembly {
     func abandon() async {
         for server in servers { await server.drain(within: .zero) }
         for hub in hubs { await hub.dispatcher.stop() }
-        lag.stop()
         for store in stores { store.close() }
         backendStore?.close()
         mailbox?.close()

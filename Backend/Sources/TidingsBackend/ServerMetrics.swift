@@ -11,8 +11,10 @@ extension Metrics {
     func add(_ server: HTTPServer, service: String) {
         let label = "service=\"\(service)\""
         gauge("http_connections", label) { Double(server.connectionCount) }
-        gauge("http_queued_bytes", label) { Double(await server.queuedByteCounts().now) }
-        gauge("http_queued_bytes_peak", label) { Double(await server.queuedByteCounts().peak) }
+        gauges(["http_queued_bytes", "http_queued_bytes_peak"], label) {
+            let counts = await server.queuedByteCounts()
+            return [Double(counts.now), Double(counts.peak)]
+        }
     }
 
     func add(_ database: Database, name: String) {
@@ -26,14 +28,9 @@ extension Metrics {
     func add(_ dispatcher: Dispatcher, hub: String) {
         let label = "hub=\"\(hub)\""
         // Not a number when the store does not answer.
-        gauge("hub_sends_waiting", label) {
-            (try? await dispatcher.sendCounts().waiting).map { Double($0) } ?? .nan
-        }
-        gauge("hub_sends_under_way", label) {
-            (try? await dispatcher.sendCounts().underWay).map { Double($0) } ?? .nan
-        }
-        gauge("hub_sends_resting", label) {
-            (try? await dispatcher.sendCounts().resting).map { Double($0) } ?? .nan
+        gauges(["hub_sends_waiting", "hub_sends_under_way", "hub_sends_resting"], label) {
+            guard let counts = try? await dispatcher.sendCounts() else { return [] }
+            return [Double(counts.waiting), Double(counts.underWay), Double(counts.resting)]
         }
     }
 
@@ -45,8 +42,11 @@ extension Metrics {
 
     func addProcess(_ lag: LoopLag) {
         histogram("loop_lag_seconds", "", lag.seconds)
-        gauge("process_resident_bytes") { Double((try? ProcessFigures())?.residentByteCount ?? 0) }
-        gauge("process_open_descriptors") { Double((try? ProcessFigures())?.descriptorCount ?? 0) }
-        gauge("process_cpu_seconds") { (try? ProcessFigures())?.cpuSeconds ?? 0 }
+        gauges(["process_resident_bytes", "process_open_descriptors", "process_cpu_seconds"]) {
+            guard let figures = try? ProcessFigures() else { return [] }
+            return [
+                Double(figures.residentByteCount), Double(figures.descriptorCount), figures.cpuSeconds,
+            ]
+        }
     }
 }

@@ -99,7 +99,6 @@ public final class TidingsServer: Sendable {
             while !Task.isCancelled {
                 guard (try? await time.sleep(for: Self.sweepInterval)) != nil else { return }
                 do {
-                    try await EventLoopGroup.shared.next().runBlocking { Memory.trim() }
                     try await gateway?.sweep()
                     try await backend?.sweep()
                     for store in stores {

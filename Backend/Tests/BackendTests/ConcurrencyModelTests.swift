@@ -37,16 +37,10 @@ struct ConcurrencyModelTests {
         func reached(_ send: Int) -> [String] { handles.withLock { $0[send] ?? [] } }
     }
 
-    /// A logical time: every look at it moves it on.
-    private final class Ticks: Sendable {
-        private let value = Atomic<Int>(0)
-        func next() -> Int { value.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
-    }
-
     private static let tags = ["a", "b", "c", "d"]
 
     /// One registration's owner: its steps one after another, each answered as the model says.
-    private func own(_ index: Int, _ hub: Hub, _ ticks: Ticks, seed: UInt64) async throws -> [State] {
+    private func own(_ index: Int, _ hub: Hub, _ ticks: LogicalClock, seed: UInt64) async throws -> [State] {
         var random = SeededRandom(state: seed &+ UInt64(index) &* 7919)
         var states = [State(from: 0, content: nil)]
         var current: Registration?
@@ -67,9 +61,9 @@ struct ConcurrencyModelTests {
                 let content = try content(step)
                 if let known = current {
                     let condition: EntityCondition = Bool.random(using: &random) ? .etag(known.etag) : .none
-                    current = try await hub.put(known.id.text, bodyID: nil, content, condition)
+                    current = try await hub.put(known.id.text, bodyID: nil, content, condition, by: .manager)
                 } else {
-                    current = try await hub.create(content)
+                    current = try await hub.create(content, by: .manager)
                 }
                 #expect(current?.content == content)
                 made = State(from: began, content: (content.handle.text, Set(content.tags)))
@@ -77,12 +71,12 @@ struct ConcurrencyModelTests {
                 guard let known = current else { continue }
                 let stale = try content(step)
                 let error = await #expect(throws: HubError.self) {
-                    try await hub.put(known.id.text, bodyID: nil, stale, .etag(known.etag + 7))
+                    try await hub.put(known.id.text, bodyID: nil, stale, .etag(known.etag + 7), by: .manager)
                 }
                 #expect(error?.code == .preconditionFailed)
             case 4:
                 guard let known = current else { continue }
-                try await hub.delete(known.id.text, .none)
+                try await hub.delete(known.id.text, .none, by: .manager)
                 current = nil
                 made = State(from: began, content: nil)
             default:
@@ -97,7 +91,12 @@ struct ConcurrencyModelTests {
         return states
     }
 
-    private func send(_ task: Int, _ test: TestHub, _ ticks: Ticks, seed: UInt64) async throws -> [Send] {
+    private func send(
+        _ task: Int,
+        _ test: TestHub,
+        _ ticks: LogicalClock,
+        seed: UInt64
+    ) async throws -> [Send] {
         var random = SeededRandom(state: seed &+ UInt64(task) &* 104_729)
         let expressions = [
             "a", "b || c", "a && !b", "!a", "(a || b) && (c || d)", "a && b && c && d", "!(c || d)",
@@ -135,7 +134,7 @@ struct ConcurrencyModelTests {
         defer { Files.removeTree(folder) }
         let recorder = Recorder()
         let test = try await TestHub.open(folder, [.apns: recorder])
-        let ticks = Ticks()
+        let ticks = LogicalClock()
         var histories: [[State]] = []
         var sends: [Send] = []
         try await withThrowingTaskGroup(of: ([State], [Send]).self) { group in

@@ -9,124 +9,8 @@ import Testing
 import TidingsBackend
 import TidingsConformance
 import TidingsModels
-
 @testable import HubCore
 @testable import HubStore
-
-/// A platform that answers as it is told and remembers what it got.
-private final class ScriptedSender: PlatformSender {
-    private let received = Mutex<[[String]]>([])
-    // Not inside the mutex: there a closure gets another wrapper at each access, which ends in a deep stack.
-    private let script: @Sendable (Int, PushTarget) -> TargetAnswer
-
-    init(_ script: @escaping @Sendable (_ call: Int, PushTarget) -> TargetAnswer) { self.script = script }
-
-    var calls: [[String]] { received.withLock { $0 } }
-    var handles: [String] { calls.flatMap { $0 } }
-
-    func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
-        let call = received.withLock { calls in
-            calls.append(targets.map(\.handle.text))
-            return calls.count
-        }
-        return targets.map { script(call, $0) }
-    }
-}
-
-/// A platform that answers nobody until it is let go.
-private final class HeldSender: PlatformSender {
-    private let open: Task<Void, Never>
-
-    init(until stream: AsyncStream<Void>) { open = Task { for await _ in stream {} } }
-
-    func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
-        await open.value
-        return targets.map { _ in .accepted }
-    }
-}
-
-struct Silent: DispatchObserver {
-    func sendEnded(hub: String, _ id: NotificationID, state: NotificationState, targets: Int) {}
-    func targetFailed(
-        hub: String,
-        _ id: NotificationID,
-        _ handle: PlatformHandle,
-        outcome: Outcome,
-        reason: String
-    ) {}
-    func attempted(hub: String, _ result: AttemptResult) {}
-    func queueFailed(hub: String, reason: String) {}
-    func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {}
-}
-
-struct TestHub {
-    let hub: Hub
-    let store: SQLiteHubStore
-    let clock: WorldClock
-
-    static func open(
-        _ folder: String,
-        _ senders: [Platform: any PlatformSender],
-        clock: WorldClock = WorldClock()
-    ) async throws -> TestHub {
-        let index = RoaringIndex(seed: 5)
-        let store = try await SQLiteHubStore(path: folder + "/hub.sqlite", index: index)
-        let random = InjectedRandom { UInt64.random(in: .min ... .max) }
-        let dispatcher = Dispatcher(
-            hub: "h",
-            store: store,
-            index: index,
-            queue: store,
-            senders: SenderDirectory(senders),
-            time: clock,
-            random: random,
-            observer: Silent()
-        )
-        let hub = Hub(
-            name: "h",
-            policies: [],
-            listenMode: .strict,
-            store: store,
-            queue: store,
-            dispatcher: dispatcher,
-            time: clock,
-            random: random
-        )
-        await dispatcher.resume()
-        return TestHub(hub: hub, store: store, clock: clock)
-    }
-
-    func close() async {
-        await hub.dispatcher.stop()
-        store.close()
-    }
-
-    func register(_ index: Int, tags: String = "all") async throws -> Registration {
-        let handle = try PlatformHandle(String(format(index)), platform: .apns)
-        return try await hub.create(RegistrationContent(handle: handle, tags: try HubTag.list(tags)))
-    }
-
-    private func format(_ index: Int) -> String {
-        let text = String(index, radix: 16)
-        return String(repeating: "0", count: 8 - text.count) + text
-    }
-
-    /// Returns once so many sends wait for their time.
-    func resting(_ count: Int = 1) async throws {
-        while try await hub.dispatcher.sendCounts().resting != count { await Task.yield() }
-    }
-
-    func outcome(_ id: NotificationID) async throws -> NotificationDetails {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while true {
-            let details = try await hub.details(id.text)
-            if details.state.isFinal { return details }
-            try #require(ContinuousClock.now < deadline, "the send is still \(details.state.rawValue)")
-            // The store has no way to tell; a client of the protocol would ask again as well.
-            try await Task.sleep(for: .milliseconds(2))
-        }
-    }
-}
 
 @Suite("Dispatch")
 struct DispatchTests {
@@ -313,7 +197,7 @@ struct DispatchTests {
             let id = try await test.hub.send(push, tags: "all")
             try await test.resting()
             await test.hub.dispatcher.stop()
-            try await test.hub.delete(gone.id.text, .none)
+            try await test.hub.delete(gone.id.text, .none, by: .manager)
             _ = try await test.register(3)
             await test.close()
 
@@ -418,12 +302,13 @@ struct DispatchTests {
             await first.hub.dispatcher.stop()
             let id = try await first.hub.send(push, tags: "all")
             try await first.store.begin(id, first.store.index(for: "all"), now: first.clock.now)
-            try await first.hub.delete(made[0].id.text, .none)
+            try await first.hub.delete(made[0].id.text, .none, by: .manager)
             _ = try await first.hub.put(
                 made[1].id.text,
                 bodyID: nil,
                 RegistrationContent(handle: made[1].content.handle, tags: []),
-                .none
+                .none,
+                by: .manager
             )
             // The freed number must not be taken while the send is live.
             _ = try await first.register(77)
@@ -450,7 +335,8 @@ struct DispatchTests {
                                 registration.id.text,
                                 bodyID: nil,
                                 registration.content,
-                                .etag(version)
+                                .etag(version),
+                                by: .manager
                             )) != nil
                         }
                     }
@@ -467,83 +353,5 @@ extension SQLiteHubStore {
     /// An audience as the dispatcher resolves it.
     fileprivate func index(for tag: String) -> any Audience {
         audienceIndex.resolve(.native(.apns), .tag(HubTag(unchecked: tag)))
-    }
-}
-
-@Suite("Configuration")
-struct ConfigurationTests {
-    @Test("flags, environment names and file keys come from one table")
-    func names() throws {
-        let key = try #require(ConfigurationKeys.all.first { $0.path == "backend.uploadByteCountMax" })
-        #expect(key.flag == "--backend-upload-byte-count-max")
-        #expect(key.variable == "TIDINGS_BACKEND_UPLOAD_BYTE_COUNT_MAX")
-        var configuration = ServerConfiguration(statePath: "x")
-        try ConfigurationKeys.apply(
-            file: Array(
-                #"{"backend":{"address":"127.0.0.1:1","sample":"rich"},"services":["hub","backend"],"dev":true}"#
-                    .utf8
-            ),
-            to: &configuration
-        )
-        let rest = try ConfigurationKeys.apply(
-            arguments: ["--hub-address=[::1]:2", "--gateway-address", "localhost:3", "x"],
-            to: &configuration
-        )
-        #expect(rest == ["x"])
-        #expect(configuration.backendAddress == .init(host: "127.0.0.1", port: 1))
-        #expect(configuration.hubAddress == .init(host: "::1", port: 2))
-        #expect(configuration.services == [.hub, .backend])
-        #expect(configuration.isDevelopment)
-    }
-
-    @Test(
-        "an unknown key and a bad value are errors that name them",
-        arguments: [
-            (#"{"backend":{"adress":"x"}}"#, "backend.adress"), (#"{"x":1}"#, "'x'"),
-            (#"{"backend":{"address":"nowhere"}}"#, "nowhere"),
-            (#"{"services":["web"]}"#, "web"), (#"{"hub":{"hubs":[{"name":"a","apple":{}}]}}"#, "apple"),
-            ("[]", "object"), ("{", "JSON"),
-        ]
-    )
-    func errors(file: String, named: String) {
-        var configuration = ServerConfiguration(statePath: "x")
-        let error = #expect(throws: ConfigurationError.self) {
-            try ConfigurationKeys.apply(file: Array(file.utf8), to: &configuration)
-        }
-        #expect(error?.description.contains(named) == true)
-    }
-
-    @Test("row 26: dev is refused off loopback, and plain HTTP there needs its flag")
-    func offLoopback() throws {
-        var configuration = ServerConfiguration(statePath: "x")
-        configuration.hubAddress.host = "0.0.0.0"
-        #expect(throws: ConfigurationError.self) { try configuration.check() }
-        configuration.allowsPlainHTTP = true
-        try configuration.check()
-        configuration.isDevelopment = true
-        let error = #expect(throws: ConfigurationError.self) { try configuration.check() }
-        #expect(error?.description.contains("dev") == true)
-    }
-
-    @Test(
-        "a channel outside Microsoft's domain gets no token",
-        arguments: [
-            ("https://db5.notify.windows.com/?token=x", true),
-            ("http://db5.notify.windows.com/?token=x", false),
-            ("https://notify.windows.com.evil.net/", false),
-            ("https://evilnotify.windows.com/", false), ("https://localhost:8082/wns/?token=x", true),
-            ("https://localhost:8083/wns/", false),
-            ("https://db5.notify.windows.com:444/", false),
-        ]
-    )
-    func channels(text: String, isAllowed: Bool) throws {
-        let token = try #require(HTTPURL("https://localhost:8082/accesstoken.srf"))
-        let settings = WNSSettings(
-            packageSID: "a",
-            secretKey: "b",
-            tokenURL: token,
-            gatewayOrigins: ["https://localhost:8082"]
-        )
-        #expect(settings.mayReceiveToken(try #require(HTTPURL(text))) == isAllowed)
     }
 }

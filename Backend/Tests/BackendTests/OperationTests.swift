@@ -1,10 +1,9 @@
-import Glibc
+import Dispatch
 import HTTPMessages
 import OutboundHTTP
 import ProcessLifecycle
 import PushTelemetry
 import SQLiteStorage
-import Synchronization
 import Testing
 import TidingsConformance
 import TidingsModels
@@ -129,14 +128,14 @@ struct OperationTests {
 
 /// Holds a database thread.
 private final class Gate: Sendable {
-    private let isOpen = Mutex(false)
+    private let opening = DispatchSemaphore(value: 0)
     private let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
 
     func wait() {
         continuation.finish()
-        while !isOpen.withLock({ $0 }) { usleep(1000) }
+        opening.wait()
     }
 
     func entered() async { for await _ in stream {} }
-    func open() { isOpen.withLock { $0 = true } }
+    func open() { opening.signal() }
 }

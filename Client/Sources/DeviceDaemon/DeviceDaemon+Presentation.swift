@@ -54,9 +54,11 @@ extension DeviceDaemon {
     private func finish(_ entry: InboxEntry, _ event: DeviceEvent) async throws {
         guard belongsToCurrentUser(entry) else { return try await keepForItsUser(entry) }
         try await inbox.markShown(entry)
-        TraceID.$current.withValue(entry.notification.trace) {
-            log.debug("push_shown", ["version": .string(entry.notification.version)])
-        }
+        log.debug(
+            "push_shown",
+            ["version": .string(entry.notification.version)],
+            trace: entry.notification.trace
+        )
         emit(event)
     }
 

@@ -11,6 +11,8 @@ package final class LoopLag: Sendable {
         meters = group.loops.map { Meter($0, seconds) }
     }
 
+    deinit { stop() }
+
     package func stop() { for meter in meters { meter.stop() } }
 
     /// Loop-confined.

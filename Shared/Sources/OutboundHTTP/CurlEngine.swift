@@ -7,9 +7,10 @@ final class CurlEngine: @unchecked Sendable {
     private let loop: EventLoop
     private var multi: UnsafeMutableRawPointer?
     private var timer: LoopTimer?
-    /// Runs while nothing is under way. libcurl looks at its kept connections only when it is used, so that those which
+    /// Set from the end of the last transfer on. libcurl looks at its kept connections only when it is used, so that those which
     /// their servers closed would stay open here.
     private var idleTimer: LoopTimer?
+    private var idleSince: UInt64 = 0
     private let idleTimeout: Duration
     private var sockets: [Int32: SocketPoll] = [:]
     /// Transfers under way, so that they live until they end.
@@ -32,8 +33,6 @@ final class CurlEngine: @unchecked Sendable {
             guard let multi = readyMulti(), let easy = transfer.easy else {
                 return transfer.finish(CURLE_FAILED_INIT)
             }
-            idleTimer?.cancel()
-            idleTimer = nil
             transfers[ObjectIdentifier(transfer)] = transfer
             let code = curl_multi_add_handle(multi, easy)
             if code != CURLM_OK {
@@ -106,15 +105,22 @@ final class CurlEngine: @unchecked Sendable {
             transfer.finish(result)
             transfers[ObjectIdentifier(transfer)] = nil
         }
-        if transfers.isEmpty, idleTimer == nil {
-            idleTimer = LoopTimer(on: loop, after: idleTimeout) { [weak self] in self?.forgetConnections() }
-        }
+        guard transfers.isEmpty else { return }
+        idleSince = loop.nowMilliseconds
+        if idleTimer == nil { watchIdle(for: idleTimeout.wholeMilliseconds) }
     }
 
-    /// Closes every connection; the next transfer makes a new handle.
-    private func forgetConnections() {
+    private func watchIdle(for milliseconds: UInt64) {
+        idleTimer = LoopTimer(on: loop, after: .milliseconds(milliseconds)) { [weak self] in self?.idled() }
+    }
+
+    /// Closes every connection after an idle time; the next transfer makes a new handle.
+    private func idled() {
         idleTimer = nil
+        // The end of what is under way sets the timer again.
         guard transfers.isEmpty, let old = multi else { return }
+        let end = idleSince + idleTimeout.wholeMilliseconds
+        guard loop.nowMilliseconds >= end else { return watchIdle(for: end - loop.nowMilliseconds) }
         multi = nil
         let remains = Remains(multi: old, sockets: Array(sockets.values), timers: [timer])
         timer = nil

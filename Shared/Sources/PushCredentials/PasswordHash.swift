@@ -10,9 +10,14 @@ package enum PasswordHash {
 
     package static func make(_ password: String) throws(CredentialError) -> String {
         let salt = Digests.random(16)
-        let hash = try derive(password, salt, cost, blockSize, parallelism)
-        return
-            "scrypt$\(cost)$\(blockSize)$\(parallelism)$\(Base64.encodeURL(salt))$\(Base64.encodeURL(hash))"
+        return text(salt, try derive(password, salt, cost, blockSize, parallelism))
+    }
+
+    /// A hash of no password, which costs as much to check as any other.
+    package static func decoy() -> String { text(Digests.random(16), Digests.random(32)) }
+
+    private static func text(_ salt: [UInt8], _ hash: [UInt8]) -> String {
+        "scrypt$\(cost)$\(blockSize)$\(parallelism)$\(Base64.encodeURL(salt))$\(Base64.encodeURL(hash))"
     }
 
     package static func verify(_ password: String, _ stored: String) -> Bool {

@@ -1,7 +1,7 @@
 import Glibc
 import JSONBytes
 import Synchronization
-import TidingsModels
+package import TidingsModels
 
 /// Structured log: one JSON object per line, with a UTC RFC 3339 time and the task's ``TraceID``. No secret, payload or full handle may be
 /// passed to it.
@@ -28,18 +28,29 @@ package struct Log: Sendable {
     package func error(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
         write(.error, event, fields)
     }
-    package func debug(_ event: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
-        write(.debug, event, fields)
+    /// For lines of each push: below the level of the sink, nothing is made.
+    package func debug(
+        _ event: String,
+        _ fields: @autoclosure () -> KeyValuePairs<String, LogValue> = [:],
+        trace: @autoclosure () -> TraceID? = TraceID.current
+    ) {
+        guard sink.takes(.debug) else { return }
+        write(.debug, event, fields(), trace())
     }
 
-    private func write(_ level: Level, _ event: String, _ fields: KeyValuePairs<String, LogValue>) {
+    private func write(
+        _ level: Level,
+        _ event: String,
+        _ fields: KeyValuePairs<String, LogValue>,
+        _ trace: TraceID? = TraceID.current
+    ) {
         guard sink.takes(level) else { return }
         var object = JSONObject([
             "time": .string(Self.now.description), "level": .string(level.rawValue),
             "service": .string(service),
             "event": .string(event),
         ])
-        if let trace = TraceID.current { object["trace"] = .string(trace.text) }
+        if let trace { object["trace"] = .string(trace.text) }
         for (name, value) in fields { object[name] = value.json }
         var line = JSONValue.object(object).serialized()
         line.append(0x0A)

@@ -52,7 +52,8 @@ package final class Histogram: Sendable {
 package final class Metrics: Sendable {
     package let counters = Counters()
     private enum Source: Sendable {
-        case gauge(@Sendable () async -> Double)
+        /// The one among the values of a read that all of its gauges share.
+        case gauge(read: Int, index: Int)
         case histogram(Histogram)
     }
     private struct Entry: Sendable {
@@ -60,7 +61,11 @@ package final class Metrics: Sendable {
         let labels: String
         let source: Source
     }
-    private let entries = Mutex<[Entry]>([])
+    private struct State: Sendable {
+        var entries: [Entry] = []
+        var reads: [@Sendable () async -> [Double]] = []
+    }
+    private let state = Mutex(State())
 
     package init() {}
 
@@ -69,28 +74,50 @@ package final class Metrics: Sendable {
     ///   - read: Asked at each scrape.
     package func gauge(_ name: String, _ labels: String = "", _ read: @escaping @Sendable () async -> Double)
     {
-        entries.withLock { $0.append(Entry(name: name, labels: labels, source: .gauge(read))) }
+        gauges([name], labels) { [await read()] }
+    }
+
+    /// Gauges whose values come from one look, which is taken once for each scrape.
+    ///
+    /// - Parameter read: The values in the order of the names; those that are missing are not a number.
+    package func gauges(
+        _ names: [String],
+        _ labels: String = "",
+        _ read: @escaping @Sendable () async -> [Double]
+    ) {
+        state.withLock { state in
+            for (index, name) in names.enumerated() {
+                let source = Source.gauge(read: state.reads.count, index: index)
+                state.entries.append(Entry(name: name, labels: labels, source: source))
+            }
+            state.reads.append(read)
+        }
     }
 
     package func histogram(_ name: String, _ labels: String = "", _ histogram: Histogram) {
-        entries.withLock { $0.append(Entry(name: name, labels: labels, source: .histogram(histogram))) }
+        state.withLock {
+            $0.entries.append(Entry(name: name, labels: labels, source: .histogram(histogram)))
+        }
     }
 
     /// Exposition format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/): the samples of one name stand
     /// together below one TYPE line.
     package func prometheusText() async -> String {
         var text = counters.prometheusText()
-        let entries = entries.withLock { $0 }
+        let (entries, reads) = state.withLock { ($0.entries, $0.reads) }
+        var values: [[Double]] = []
+        for read in reads { values.append(await read()) }
         var names: [String] = []
         for entry in entries where !names.contains(entry.name) { names.append(entry.name) }
         for name in names {
             for (index, entry) in entries.filter({ $0.name == name }).enumerated() {
                 let full = "tidings_\(name)"
                 switch entry.source {
-                case .gauge(let read):
+                case .gauge(let read, let place):
                     if index == 0 { text += "# TYPE \(full) gauge\n" }
                     let suffix = entry.labels.isEmpty ? "" : "{\(entry.labels)}"
-                    text += "\(full)\(suffix) \(Self.text(await read()))\n"
+                    let value = place < values[read].count ? values[read][place] : .nan
+                    text += "\(full)\(suffix) \(Self.text(value))\n"
                 case .histogram(let histogram):
                     if index == 0 { text += "# TYPE \(full) histogram\n" }
                     text += histogram.lines(full, entry.labels)
@@ -100,8 +127,9 @@ package final class Metrics: Sendable {
         return text
     }
 
-    /// Whole numbers without a point.
+    /// Whole numbers without a point; not a number as the format spells it.
     static func text(_ value: Double) -> String {
-        value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
+        if value.isNaN { return "NaN" }
+        return value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 }
