@@ -90,6 +90,27 @@ struct TwoUsersOneDevice {
         }
     }
 
+    @Test(
+        "a text whose user was replaced while it was being shown is shown at that user's next login, and then no more"
+    )
+    func interruptedText() async throws {
+        try await World.run { world in
+            let device = try await world.device("tablet", .wns)
+            try await device.login("alice")
+            try await world.app("carol").notify(platform: "wns", user: "alice", text: "once")
+            #expect(try await device.nextText() == "From carol: once")
+            try await device.daemon.awaitLoginForTests(
+                try #require(try await device.daemon.inboxEntries().first?.id)
+            )
+            try await device.login("bob")
+            try await device.login("alice")
+            #expect(try await device.nextText() == "From carol: once")
+            try await device.login("alice")
+            try await world.app("carol").notify(platform: "wns", user: "alice", text: "next")
+            #expect(try await device.nextText() == "From carol: next")
+        }
+    }
+
     @Test("a login that is refused changes nothing: the push that came meanwhile is shown")
     func refusedLogin() async throws {
         try await World.run { world in

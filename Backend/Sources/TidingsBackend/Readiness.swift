@@ -43,11 +43,13 @@ final class Readiness: Sendable {
         let (answers, answer) = AsyncStream.makeStream(of: String?.self)
         // Ends with the write, which may be long after the answer to whoever asks.
         Task {
-            do {
-                try await database.write { _ in }
-                answer.yield(nil)
-            } catch { answer.yield("the database \(name) fails: \(error)") }
+            var problem: String?
+            do { try await database.write { _ in } } catch {
+                problem = "the database \(name) fails: \(error)"
+            }
+            // Before the answer: who has it and asks again begins anew.
             state.withLock { $0.asked[name] = nil }
+            answer.yield(problem)
         }
         let timer = Task {
             try await Task.sleep(for: Self.patience)

@@ -53,6 +53,9 @@ extension DeviceDaemon {
 
     private func finish(_ entry: InboxEntry, _ event: DeviceEvent) async throws {
         guard belongsToCurrentUser(entry) else { return try await keepForItsUser(entry) }
+        var entry = entry
+        // Whatever it waited for is over: it would else be shown again at the next login.
+        entry.awaitsLogin = false
         try await inbox.markShown(entry)
         log.debug(
             "push_shown",
@@ -77,7 +80,6 @@ extension DeviceDaemon {
         switch await fetch(id) {
         case .success(.item(let item)):
             entry.text = item.payload
-            entry.awaitsLogin = false
             try await finish(
                 entry,
                 DeviceEvent(
@@ -129,8 +131,6 @@ extension DeviceDaemon {
         _ id: Int32,
         _ error: BackendError
     ) async throws {
-        var entry = entry
-        entry.awaitsLogin = false
         var object = fields(entry, kind, ["itemId": .number(id), "reason": .string(error.message)])
         if let status = error.status { object["status"] = .number(status) }
         try await finish(entry, DeviceEvent("fetch_failed", fields: object))
@@ -177,7 +177,6 @@ extension DeviceDaemon {
         case .success(let content):
             try store(content, in: &entry)
             entry.text = message
-            entry.awaitsLogin = false
             try await showRich(entry, id, message, type)
         case .failure(let error) where error.needsLogin: try await askForLogin(entry, "rich", id, error)
         case .failure(let error): try await fetchFailed(entry, "rich", id, error)

@@ -15,6 +15,13 @@ extension DeviceDaemon {
         try save()
     }
 
+    /// What happens to a push whose user is replaced while it is being shown: it waits for the user's next login.
+    package func awaitLoginForTests(_ id: Int64) async throws {
+        guard var entry = try await inbox.entry(id) else { return }
+        entry.awaitsLogin = true
+        try await inbox.markShown(entry)
+    }
+
     /// True while a command waits for the handle.
     package func isWaitingForHandleForTests() -> Bool { isWaitingForHandle }
 
