@@ -135,10 +135,14 @@ let package = Package(
             in: .backend,
             [
                 "HubCore", "HubAPI", "HTTPServing", "PushCredentials", "TidingsModels", "HTTPMessages",
-                "PushTelemetry",
+                "PushTelemetry", "JSONBytes",
             ]
         ),
-        library("HubCore", in: .backend, ["TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages"]),
+        library(
+            "HubCore",
+            in: .backend,
+            ["TidingsModels", "JSONBytes", "XMLBytes", "HTTPMessages", "HubAPI"]
+        ),
         library("TagIndex", in: .backend, ["HubCore", "TidingsModels", "CTidingsRoaring"]),
         library("HubStore", in: .backend, ["HubCore", "TidingsModels", "SQLiteStorage", "PushTelemetry"]),
         library(

@@ -60,6 +60,11 @@ struct HubProtocol {
             #expect(try await call(world, "PUT", path, apple, fields: ["If-Match": "*"]).status.code == 404)
             #expect(try await call(world, "PUT", path, apple).status.code == 200)
             #expect(try await call(world, "PUT", "/tidings/registrations/x", apple).status.code == 410)
+            for (tags, reason) in [("a,b c", "b c"), ("$x", "$"), ("$InstallationId:{a}", "$InstallationId")]
+            {
+                let answer = try await call(world, "PUT", path, apple.replacing("a, b", with: tags))
+                #expect(answer.status.code == 400 && answer.text.contains(reason), "\(tags): \(answer.text)")
+            }
             #expect(
                 try await call(world, "PUT", "/tidings/registrations/123-234-1", apple).status.code == 200
             )

@@ -32,21 +32,24 @@ enum PlatformMessages {
             let toast =
                 "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">\(XMLText.escaped(text))</text></binding></visual></toast>"
             return .native(.wns, toast, headers: [.init("X-WNS-Type", "wns/toast")])
-        case .mpns:
-            throw HubError(.badRequest, "pns=mpns cannot be notified: Microsoft shut the service down.")
+        case .mpns, .adm, .baidu, .browser, .xiaomi:
+            throw HubError(
+                .badRequest,
+                "pns=\(platform.appName) is not offered. Offered are apns, wns and fcm."
+            )
         }
     }
 
-    /// A wake-up with the id of a secure item: nothing to show, nothing secret.
+    /// A wake-up with the id of a secure item, for a platform of ``all``: nothing to show, nothing secret.
     static func secure(_ id: Int32, _ platform: Platform) -> HubNotification {
         switch platform {
         case .apns: silent(["aps": .object(["content-available": 1]), "secureId": .string(String(id))])
-        case .wns, .mpns: .native(.wns, String(id), headers: [.init("X-WNS-Type", "wns/raw")])
         case .gcm, .fcmV1: data(["secureId": .string(String(id))])
+        default: .native(.wns, String(id), headers: [.init("X-WNS-Type", "wns/raw")])
         }
     }
 
-    /// A wake-up with the id, message and type of a rich item.
+    /// A wake-up with the id, message and type of a rich item, for a platform of ``all``.
     static func rich(_ id: Int32, message: String, type: String, _ platform: Platform) -> HubNotification {
         let values: KeyValuePairs<String, JSONValue> = [
             "richId": .string(String(id)), "richMessage": .string(message), "richType": .string(type),
@@ -58,9 +61,9 @@ enum PlatformMessages {
                 "richMessage": .string(message),
                 "richType": .string(type),
             ])
-        case .wns, .mpns:
-            return .native(.wns, JSONValue.object(values).text, headers: [.init("X-WNS-Type", "wns/raw")])
         case .gcm, .fcmV1: return data(values)
+        default:
+            return .native(.wns, JSONValue.object(values).text, headers: [.init("X-WNS-Type", "wns/raw")])
         }
     }
 
@@ -89,7 +92,7 @@ enum PlatformMessages {
         switch platform {
         case .apns: (count, countMax) = (notification.body.count, 4096)
         case .wns: (count, countMax) = (notification.body.count, 5000)
-        case .gcm, .fcmV1, .mpns:
+        default:
             let data = (try? JSONValue(parsing: notification.body))?["message"]?["data"]?.objectValue
             count = (data?.members ?? []).reduce(0) {
                 $0 + $1.name.utf8.count + ($1.value.stringValue ?? "").utf8.count

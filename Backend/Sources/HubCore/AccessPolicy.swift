@@ -41,10 +41,15 @@ package struct RegistrationWriter: Sendable, Equatable {
 
     /// - Throws: ``HubError`` `.unauthorized`: 401, since SDKs take 403 for throttling and repeat it.
     package func check(_ old: StoredRegistration?) throws(HubError) {
-        guard let old, old.isManaged, !mayChangeManaged else { return }
+        guard let old else { return }
+        try check(isManaged: old.isManaged, "The registration '\(old.registration.id)'")
+    }
+
+    package func check(isManaged: Bool, _ subject: @autoclosure () -> String) throws(HubError) {
+        guard isManaged, !mayChangeManaged else { return }
         throw HubError(
             .unauthorized,
-            "MissingClaim: The registration '\(old.registration.id)' was made with a key that has Manage; a Listen key may not change or "
+            "MissingClaim: \(subject()) was made with a key that has Manage; a Listen key may not change or "
                 + "delete it here (listen: strict)."
         )
     }

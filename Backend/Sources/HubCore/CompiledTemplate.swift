@@ -78,13 +78,13 @@ package struct CompiledTemplate: Sendable {
         _ platform: Platform
     ) throws(HubError) -> [Segment] {
         let bytes = Array(template.body.utf8)
-        let isXML = (platform == .wns || platform == .mpns) && bytes.first { $0 > 0x20 } == UInt8(ascii: "<")
+        let isXML = platform.usesXML && bytes.first { $0 > 0x20 } == UInt8(ascii: "<")
         if isXML { return try XMLTemplate.compile(bytes) }
         let value: JSONValue
         do throws(JSONError) { value = try JSONValue(parsing: bytes) } catch {
             throw HubError(
                 .badRequest,
-                "The template body for \(platform.format) is not \(platform == .wns || platform == .mpns ? "XML or " : "")JSON: \(error)."
+                "The template body for \(platform.format) is not \(platform.usesXML ? "XML or " : "")JSON: \(error)."
             )
         }
         guard case .object = value else {

@@ -103,6 +103,7 @@ extension Dispatcher {
         )
         let records = try await store.stored(numbers)
         var plan = Plan(units: [], skipped: [:], missing: [])
+        let now = time.now
         if records.count < numbers.count {
             let found = Set(records.map(\.number))
             plan.missing = numbers.filter { !found.contains($0) }
@@ -110,7 +111,7 @@ extension Dispatcher {
         var targets: [DispatchRenderer.UnitKey: [StoredRegistration]] = [:]
         for record in records {
             let platform = record.registration.content.handle.platform
-            guard renderer.addresses(record.registration) else {
+            guard record.registration.expires > now, renderer.addresses(record.registration) else {
                 plan.skipped[platform, default: [:]][.skipped, default: 0] += 1
                 continue
             }

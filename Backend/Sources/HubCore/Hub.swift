@@ -15,12 +15,14 @@ package final class Hub: Sendable {
     package let name: String
     package let policies: [AccessPolicy]
     package let listenMode: ListenMode
-    private let store: any RegistrationStore
+    let store: any RegistrationStore
     private let queue: any SendQueue
     package let dispatcher: Dispatcher
     private let time: any TimeSource
     private let random: InjectedRandom
     private let expressionLimits: TagExpressionLimits
+    /// How long a registration lives after its last write; nil for ever.
+    package let registrationTTL: Duration?
 
     /// The largest request body, as of the original.
     package static let notificationByteCountMax = 64 << 10
@@ -38,8 +40,10 @@ package final class Hub: Sendable {
         dispatcher: Dispatcher,
         time: any TimeSource,
         random: InjectedRandom,
-        expressionLimits: TagExpressionLimits = TagExpressionLimits()
+        expressionLimits: TagExpressionLimits = TagExpressionLimits(),
+        registrationTTL: Duration? = nil
     ) {
+        self.registrationTTL = registrationTTL
         self.name = name
         self.policies = policies
         self.listenMode = listenMode
@@ -52,6 +56,7 @@ package final class Hub: Sendable {
     }
 
     package var now: Timestamp { time.now }
+    var registrationExpiry: Timestamp { registrationTTL.map { time.now + $0 } ?? .never }
 
     // MARK: Registrations
 
@@ -66,7 +71,14 @@ package final class Hub: Sendable {
         by writer: RegistrationWriter
     ) async throws -> Registration {
         try RegistrationRules.check(content)
-        return try await store.put(newRegistrationID(), content, .none, by: writer, now: time.now)
+        return try await store.put(
+            newRegistrationID(),
+            content,
+            .none,
+            by: writer,
+            expires: registrationExpiry,
+            now: time.now
+        )
     }
 
     /// - Throws: ``HubError`` `.gone` for an id that no hub issues, `.notFound` and `.preconditionFailed` by `condition`,
@@ -85,8 +97,23 @@ package final class Hub: Sendable {
                 "RegistrationId '\(bodyID)' in the body differs from '\(id)' in the address."
             )
         }
+        if content.tags.contains(where: \.isSystem),
+            let known = try await store.registration(id, now: time.now),
+            known.content == content
+        {
+            // The hub's own tags may be written back as they were read.
+            try condition.check(existing: known.etag)
+            return known
+        }
         try RegistrationRules.check(content)
-        return try await store.put(id, content, condition, by: writer, now: time.now)
+        return try await store.put(
+            id,
+            content,
+            condition,
+            by: writer,
+            expires: registrationExpiry,
+            now: time.now
+        )
     }
 
     package func delete(
@@ -101,7 +128,7 @@ package final class Hub: Sendable {
     }
 
     package func registration(_ id: String) async throws -> Registration {
-        guard let id = RegistrationID(id), let found = try await store.registration(id) else {
+        guard let id = RegistrationID(id), let found = try await store.registration(id, now: time.now) else {
             throw HubError(.notFound, "The registration does not exist.")
         }
         return found
@@ -115,7 +142,8 @@ package final class Hub: Sendable {
         try await store.registrations(
             filter,
             after: after,
-            countMax: min(max(1, countMax), Self.pageCountMax)
+            countMax: min(max(1, countMax), Self.pageCountMax),
+            now: time.now
         )
     }
 

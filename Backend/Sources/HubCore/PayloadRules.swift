@@ -11,6 +11,10 @@ package enum PayloadRules {
         case .gcm, .fcmV1: 4096
         case .wns: 5000
         case .mpns: 3072
+        case .adm: 6144
+        // One RFC 8188 record of 4096 bytes holds that much.
+        case .browser: 3993
+        case .baidu, .xiaomi: 4096
         }
     }
 
@@ -18,7 +22,7 @@ package enum PayloadRules {
     /// - Throws: ``HubError`` `.badRequest` with the position of the fault.
     package static func checkNative(_ notification: HubNotification, _ platform: Platform) throws(HubError) {
         switch platform {
-        case .apns, .gcm, .fcmV1:
+        case .apns, .gcm, .fcmV1, .adm, .baidu, .browser, .xiaomi:
             let object = try jsonObject(notification.body, platform)
             if platform == .fcmV1 {
                 guard case .object(let message)? = object["message"] else {
@@ -59,7 +63,7 @@ package enum PayloadRules {
                 if hasLegacyCredentials { return PlatformPayload(platform: .gcm, headers: [], body: body) }
                 return try fcmV1(GoogleTranslation.fcmV1(from: object))
             case .wns: return try windows(body, headers)
-            case .mpns: return PlatformPayload(platform: .mpns, headers: headers, body: body)
+            case .mpns, .adm, .baidu, .browser, .xiaomi: return try plain(body, headers, platform)
             }
         } catch {
             throw PayloadRefusal(
@@ -85,6 +89,18 @@ package enum PayloadRules {
             throw HubError(.badRequest, "The \(platform.format) notification must be a JSON object.")
         }
         return object
+    }
+
+    /// A payload that goes as it is.
+    private static func plain(
+        _ body: [UInt8],
+        _ headers: [RegistrationTemplate.Header],
+        _ platform: Platform
+    ) throws(HubError) -> PlatformPayload {
+        guard body.count <= byteCountMax(platform) else {
+            throw tooLarge(body.count, byteCountMax(platform), platform)
+        }
+        return PlatformPayload(platform: platform, headers: headers, body: body)
     }
 
     // MARK: Apple

@@ -4,7 +4,14 @@ package import TidingsModels
 package enum RegistrationRules {
     package static let bodyByteCountMax = 64 << 10
 
+    /// Checks what a client states about a registration of its own.
     package static func check(_ content: RegistrationContent) throws(HubError) {
+        for tag in content.tags { _ = try HubTag(tag.text) }
+        try checkContent(content)
+    }
+
+    /// What holds for derived registrations as well, whose tags the hub makes.
+    static func checkContent(_ content: RegistrationContent) throws(HubError) {
         let tagByteCount = content.tags.reduce(0) { $0 + $1.text.utf8.count + 1 }
         guard tagByteCount <= HubTag.listByteCountMax else {
             throw HubError(

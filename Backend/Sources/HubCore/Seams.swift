@@ -11,14 +11,18 @@ package struct StoredRegistration: Sendable, Equatable {
     package var hasLowerSibling: Bool
     /// Made with a key that has Manage. Records from before this was stored count as not.
     package var isManaged: Bool
+    /// Set for a registration that stands for an installation.
+    package var slot: InstallationSlot?
 
     package init(
         number: UInt32,
         change: Int64,
         registration: Registration,
         hasLowerSibling: Bool,
-        isManaged: Bool = false
+        isManaged: Bool = false,
+        slot: InstallationSlot? = nil
     ) {
+        self.slot = slot
         self.number = number
         self.change = change
         self.registration = registration
@@ -49,11 +53,13 @@ package enum RegistrationFilter: Sendable, Equatable {
 /// Where a hub's registrations survive. Writes are on disk, and in the index, when a call returns.
 package protocol RegistrationStore: Sendable {
     /// Creates or replaces, in one transaction with the checks of `condition` and `writer`. Who made it first stays known.
+    /// A registration that stands for an installation can only be written as it is.
     func put(
         _ id: RegistrationID,
         _ content: RegistrationContent,
         _ condition: EntityCondition,
         by writer: RegistrationWriter,
+        expires: Timestamp,
         now: Timestamp
     ) async throws -> Registration
     func delete(
@@ -61,18 +67,36 @@ package protocol RegistrationStore: Sendable {
         _ condition: EntityCondition,
         by writer: RegistrationWriter
     ) async throws
-    func registration(_ id: RegistrationID) async throws -> Registration?
-    /// Ordered by number.
+    /// Nil also for one that has expired.
+    func registration(_ id: RegistrationID, now: Timestamp) async throws -> Registration?
+    /// Those that have not expired, ordered by number.
     func registrations(
         _ filter: RegistrationFilter,
         after: UInt32?,
-        countMax: Int
+        countMax: Int,
+        now: Timestamp
     ) async throws -> RegistrationPage
+    /// Makes, replaces or deletes an installation and the registrations that stand for it, in one transaction.
+    /// Their ids stay as long as their slot does.
+    ///
+    /// - Parameter change: From what there is to what is to be, nil for nothing.
+    func changeInstallation(
+        _ id: String,
+        by writer: RegistrationWriter,
+        now: Timestamp,
+        newID: @escaping @Sendable () -> RegistrationID,
+        _ change: @escaping @Sendable (Installation?) throws -> Installation?
+    ) async throws
+    /// Nil also for one that has expired.
+    func installation(_ id: String, now: Timestamp) async throws -> Installation?
+    /// Forgets registrations and installations that expired; returns how many.
+    func removeExpired(now: Timestamp) async throws -> Int
     /// The registrations that still exist, ordered by number.
     func stored(_ numbers: [UInt32]) async throws -> [StoredRegistration]
     /// Every registration of a handle, ordered by number.
     func siblings(_ handle: PlatformHandle) async throws -> [StoredRegistration]
-    /// Removes a registration whose handle is dead, unless it was written after `change`.
+    /// Removes a registration whose handle is dead, unless it was written after `change`. That of an installation takes those of
+    /// the same channel with it, and the installation notes that its channel has expired.
     func removeDead(_ number: UInt32, change: Int64) async throws -> Bool
 }
 

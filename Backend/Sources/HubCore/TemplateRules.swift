@@ -31,7 +31,8 @@ enum TemplateRules {
         case .apns: try checkApple(template)
         case .wns: try checkWindows(template)
         case .mpns: try checkWindowsPhone(template)
-        case .gcm: break
+        case .gcm, .adm, .browser, .xiaomi: break
+        case .baidu: try checkBaidu(template)
         case .fcmV1: try checkFCMv1(template)
         }
     }
@@ -113,6 +114,14 @@ enum TemplateRules {
                 .badRequest,
                 "The body of a Windows Phone template must be <wp:Notification xmlns:wp=\"WPNotification\"> with a Tile or Toast, unless the class is raw."
             )
+        }
+    }
+
+    private static func checkBaidu(_ template: RegistrationTemplate) throws(HubError) {
+        if let type = template.headers.first(where: { $0.name.lowercased() == "x-baidu-message-type" }),
+            Int(type.value) == nil
+        {
+            throw HubError(.badRequest, "MessageType '\(type.value)' is not a number.")
         }
     }
 

@@ -150,6 +150,8 @@ package struct HubEdge: Sendable {
             let writer = try authorize(.listen)
             try await hub.delete(id, try EntityCondition(ifMatch: request.fields["If-Match"]), by: writer)
             return HTTPResponse(200)
+        case (.installation(_, let id), _):
+            return try await installation(id, request, hub, by: try authorize(.listen))
         case (.messages, "POST"):
             try authorize(.send)
             let (notification, tags) = try NotificationRequest.read(

@@ -62,13 +62,13 @@ enum NotificationRequest {
         guard let format = HubNotification.Format(text) else {
             throw HubError(
                 .badRequest,
-                "\(HubHeader.format) '\(text)' is not supported. Supported are template, apple, gcm, fcm, fcmv1, windows and windowsphone."
+                "\(HubHeader.format) '\(text)' is not supported. Supported are template, apple, gcm, fcm, fcmv1, windows, windowsphone, adm, baidu, browser and xiaomi."
             )
         }
         return format
     }
 
-    private static let passedOn = ["apns-", "x-wns-", "x-windowsphone-"]
+    private static let passedOn = ["apns-", "x-wns-", "x-windowsphone-", "x-baidu-"]
 
     private static func platformHeaders(
         _ fields: HTTPFields

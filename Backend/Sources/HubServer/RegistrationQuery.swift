@@ -43,11 +43,16 @@ enum RegistrationQuery {
         case "devicetoken": return .handle(value, .apns)
         case "gcmregistrationid", "fcmregistrationid": return .handle(value, .gcm)
         case "fcmv1registrationid": return .handle(value, .fcmV1)
+        case "admregistrationid": return .handle(value, .adm)
+        case "xiaomiregistrationid": return .handle(value, .xiaomi)
+        case "endpoint": return .handle(value, .browser)
+        // Android joins both ids in either field.
+        case "baiduuserid", "baiduchannelid": return .handle(value, .baidu)
         default:
             throw HubError(
                 .badRequest,
                 "$filter does not know the field '\(parts[0])'. Known are ChannelUri, DeviceToken, GcmRegistrationId, "
-                    + "FcmRegistrationId and FcmV1RegistrationId."
+                    + "FcmRegistrationId, FcmV1RegistrationId, AdmRegistrationId, BaiduUserId, BaiduChannelId, Endpoint and XiaomiRegistrationId."
             )
         }
     }

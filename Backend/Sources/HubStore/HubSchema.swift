@@ -4,6 +4,7 @@ extension Database.Schema {
     /// One database per hub, so that each hub has its own writer, index and number space.
     ///
     /// `registration.handle_key` is a stable hash of platform and handle; equal keys are compared by the record.
+    /// `registration.installation` is set for the rows that stand for an installation; `expires` is null for never.
     /// `send.live` is 1 until every block is finished, 2 while targets wait for another try, then 0; `send.due` is when to go on with it.
     static let hub = Database.Schema([
         """
@@ -49,6 +50,15 @@ extension Database.Schema {
         DROP INDEX send_live;
         CREATE INDEX send_due ON send (due) WHERE live > 0;
         CREATE INDEX send_change ON send (change) WHERE live > 0 AND change IS NOT NULL
+        """,
+        """
+        CREATE TABLE installation (
+            id TEXT PRIMARY KEY, is_managed INTEGER NOT NULL, expires INTEGER, record BLOB NOT NULL);
+        CREATE INDEX installation_expires ON installation (expires) WHERE expires IS NOT NULL;
+        ALTER TABLE registration ADD COLUMN installation TEXT;
+        ALTER TABLE registration ADD COLUMN expires INTEGER;
+        CREATE INDEX registration_installation ON registration (installation) WHERE installation IS NOT NULL;
+        CREATE INDEX registration_expires ON registration (expires) WHERE expires IS NOT NULL
         """,
     ])
 }

@@ -3,13 +3,22 @@ import TidingsModels
 /// The packed form of a registration: a version byte, then fields with their lengths. Fixed once written; a new form
 /// gets a new version byte and keeps the reader of the old one.
 enum RegistrationRecord {
-    /// 2 begins with who made the registration; 1 did not know.
-    private static let version: UInt8 = 2
+    /// 2 begins with who made the registration; 1 did not know. 3 goes on with the slot of an installation and the keys of a
+    /// browser.
+    private static let version: UInt8 = 3
 
-    static func encode(_ registration: Registration, isManaged: Bool) -> [UInt8] {
+    static func encode(_ registration: Registration, isManaged: Bool, slot: InstallationSlot?) -> [UInt8] {
         var writer = RecordWriter()
         writer.bytes.append(version)
         writer.integer(isManaged ? 1 : 0)
+        writer.optional(slot?.installation)
+        if let slot {
+            writer.optional(slot.tile)
+            writer.optional(slot.template)
+        }
+        let keys = registration.content.handle.keys
+        writer.optional(keys?.p256dh)
+        if let keys { writer.text(keys.auth) }
         let content = registration.content
         writer.text(registration.id.text)
         writer.integer(Int64(registration.etag))
@@ -41,13 +50,27 @@ enum RegistrationRecord {
     }
 
     /// Nil when the bytes are not a record of a version that this program knows.
-    static func decode(_ bytes: [UInt8]) -> (Registration, isManaged: Bool)? {
+    static func decode(_ bytes: [UInt8]) -> (Registration, isManaged: Bool, slot: InstallationSlot?)? {
         guard let version = bytes.first, (1...Self.version).contains(version) else { return nil }
         var reader = RecordReader(bytes: bytes, position: 1)
         var isManaged = false
         if version >= 2 {
             guard let flag = reader.integer() else { return nil }
             isManaged = flag == 1
+        }
+        var slot: InstallationSlot?
+        var keys: SubscriptionKeys?
+        if version >= 3 {
+            guard let installation = reader.optional() else { return nil }
+            if let installation {
+                guard let tile = reader.optional(), let template = reader.optional() else { return nil }
+                slot = InstallationSlot(installation: installation, tile: tile, template: template)
+            }
+            guard let p256dh = reader.optional() else { return nil }
+            if let p256dh {
+                guard let auth = reader.text() else { return nil }
+                keys = SubscriptionKeys(p256dh: p256dh, auth: auth)
+            }
         }
         guard let id = reader.text(), let etag = reader.integer(), let expires = reader.integer(),
             let updated = reader.integer(), let platform = reader.text().flatMap(Platform.init(rawValue:)),
@@ -81,14 +104,14 @@ enum RegistrationRecord {
             expires: Timestamp(milliseconds: expires),
             updated: Timestamp(milliseconds: updated),
             content: RegistrationContent(
-                handle: PlatformHandle(unchecked: handle, platform: platform),
+                handle: PlatformHandle(unchecked: handle, platform: platform, keys: keys),
                 tags: tags,
                 pushVariables: Dictionary(variables) { first, _ in first },
                 template: template,
                 secondaryTileName: tile
             )
         )
-        return (registration, isManaged)
+        return (registration, isManaged, slot)
     }
 }
 

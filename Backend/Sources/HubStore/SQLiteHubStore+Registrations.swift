@@ -3,9 +3,18 @@ import SQLiteStorage
 package import TidingsModels
 
 /// What a write did, for the index.
-private struct Written: Sendable {
+struct Written: Sendable {
     var registration: Registration?
-    var change: IndexChange?
+    var changes: [IndexChange] = []
+}
+
+/// A row to be written.
+struct NewRegistration {
+    var id: RegistrationID
+    var content: RegistrationContent
+    var expires: Timestamp
+    var isManaged: Bool
+    var slot: InstallationSlot?
 }
 
 extension SQLiteHubStore: RegistrationStore {
@@ -14,43 +23,32 @@ extension SQLiteHubStore: RegistrationStore {
         _ content: RegistrationContent,
         _ condition: EntityCondition,
         by writer: RegistrationWriter,
+        expires: Timestamp,
         now: Timestamp
     ) async throws -> Registration {
         let written = try await write { connection in
             let old = try connection.stored(id)
             try writer.check(old)
-            try condition.check(existing: old?.registration.etag)
-            let registration = Registration(
+            try condition.check(
+                existing: old.flatMap { $0.registration.expires > now ? $0.registration.etag : nil }
+            )
+            if let old, let slot = old.slot {
+                guard old.registration.content == content else {
+                    throw HubError(
+                        .badRequest,
+                        "The registration '\(id)' stands for the installation '\(slot.installation)'; change that one."
+                    )
+                }
+                return Written(registration: old.registration)
+            }
+            let row = NewRegistration(
                 id: id,
-                etag: (old?.registration.etag ?? 0) + 1,
-                expires: .never,
-                updated: now,
-                content: content
+                content: content,
+                expires: expires,
+                isManaged: old?.isManaged ?? writer.hasManage,
+                slot: nil
             )
-            let number = try old?.number ?? connection.takeNumber()
-            let change = try connection.nextChange()
-            try connection.run(
-                """
-                INSERT INTO registration (number, id, handle_key, change, record) VALUES (?1, ?2, ?3, ?4, ?5)
-                ON CONFLICT (number) DO UPDATE SET handle_key = ?3, change = ?4, record = ?5
-                """,
-                .integer(Int64(number)),
-                .text(id.text),
-                .integer(handleKey(content.handle)),
-                .integer(change),
-                .blob(
-                    RegistrationRecord.encode(registration, isManaged: old?.isManaged ?? writer.hasManage)
-                )
-            )
-            return Written(
-                registration: registration,
-                change: IndexChange(
-                    number: number,
-                    old: old.map { IndexEntry($0.registration.content) },
-                    new: IndexEntry(content),
-                    change: change
-                )
-            )
+            return try connection.write(row, over: old, now: now)
         }
         guard let registration = written.registration else {
             throw HubError(.internalError, "The write returned nothing.")
@@ -73,27 +71,32 @@ extension SQLiteHubStore: RegistrationStore {
     }
 
     package func removeDead(_ number: UInt32, change: Int64) async throws -> Bool {
-        try await write { connection in
+        try await !write { connection in
             guard let old = try connection.stored(number: number), old.change == change else {
                 return Written()
             }
-            return try connection.remove(old)
-        }.change != nil
+            guard let slot = old.slot else { return try connection.remove(old) }
+            return try connection.expireChannel(slot)
+        }.changes.isEmpty
     }
 
-    private func write(_ body: @escaping @Sendable (Connection) throws -> Written) async throws -> Written {
+    func write(_ body: @escaping @Sendable (Connection) throws -> Written) async throws -> Written {
         let index = audienceIndex
-        return try await database.write(onCommit: { if let change = $0.change { index.apply(change) } }, body)
+        return try await database.write(onCommit: { for change in $0.changes { index.apply(change) } }, body)
     }
 
-    package func registration(_ id: RegistrationID) async throws -> Registration? {
-        try await database.read { try $0.stored(id)?.registration }
+    package func registration(_ id: RegistrationID, now: Timestamp) async throws -> Registration? {
+        try await database.read { connection in
+            guard let found = try connection.stored(id)?.registration, found.expires > now else { return nil }
+            return found
+        }
     }
 
     package func registrations(
         _ filter: RegistrationFilter,
         after: UInt32?,
-        countMax: Int
+        countMax: Int,
+        now: Timestamp
     ) async throws -> RegistrationPage {
         try await database.read { connection in
             var found: [(number: UInt32, registration: Registration)] = []
@@ -101,7 +104,8 @@ extension SQLiteHubStore: RegistrationStore {
             // A page is filled from batches, since the filter looks into the records.
             while found.count <= countMax {
                 let batch = try connection.batch(filter, after: last)
-                for record in batch where Self.matches(record.registration, filter) {
+                for record in batch
+                where record.registration.expires > now && Self.matches(record.registration, filter) {
                     found.append((record.number, record.registration))
                 }
                 guard let end = batch.last else { break }
@@ -143,13 +147,16 @@ extension SQLiteHubStore: RegistrationStore {
             try connection.records(
                 "SELECT number, change, record, 0 FROM registration WHERE handle_key = ?1 ORDER BY number",
                 .integer(handleKey(handle))
-            ).filter { $0.registration.content.handle == handle }
+            ).filter {
+                let other = $0.registration.content.handle
+                return other.platform == handle.platform && other.text == handle.text
+            }
         }
     }
 }
 
 extension Connection {
-    fileprivate func stored(_ id: RegistrationID) throws(SQLiteError) -> StoredRegistration? {
+    func stored(_ id: RegistrationID) throws(SQLiteError) -> StoredRegistration? {
         try records("SELECT number, change, record, 0 FROM registration WHERE id = ?1", .text(id.text)).first
     }
 
@@ -187,7 +194,7 @@ extension Connection {
         return found.sorted { $0.number < $1.number }
     }
 
-    fileprivate func records(
+    func records(
         _ sql: String,
         _ arguments: SQLiteValue...
     ) throws(SQLiteError) -> [StoredRegistration] {
@@ -196,7 +203,7 @@ extension Connection {
         try statement.bind(arguments)
         var records: [StoredRegistration] = []
         while try statement.step() {
-            guard let (registration, isManaged) = RegistrationRecord.decode(statement.blob(2)) else {
+            guard let (registration, isManaged, slot) = RegistrationRecord.decode(statement.blob(2)) else {
                 throw SQLiteError(
                     code: 11,
                     message: "registration \(statement.integer(0)) has a record that this program cannot read"
@@ -208,14 +215,15 @@ extension Connection {
                     change: statement.integer(1),
                     registration: registration,
                     hasLowerSibling: statement.integer(3) == 1,
-                    isManaged: isManaged
+                    isManaged: isManaged,
+                    slot: slot
                 )
             )
         }
         return records
     }
 
-    fileprivate func remove(_ old: StoredRegistration) throws -> Written {
+    func remove(_ old: StoredRegistration) throws -> Written {
         let change = try nextChange()
         try run("DELETE FROM registration WHERE number = ?1", .integer(Int64(old.number)))
         try run(
@@ -223,13 +231,45 @@ extension Connection {
             .integer(Int64(old.number)),
             .integer(change)
         )
-        return Written(
-            change: IndexChange(
-                number: old.number,
-                old: IndexEntry(old.registration.content),
-                new: nil,
-                change: change
-            )
+        let gone = IndexChange(
+            number: old.number,
+            old: IndexEntry(old.registration.content),
+            new: nil,
+            change: change
         )
+        return Written(changes: [gone])
+    }
+
+    /// Writes a row over an old one, or as a new one.
+    func write(_ row: NewRegistration, over old: StoredRegistration?, now: Timestamp) throws -> Written {
+        let registration = Registration(
+            id: row.id,
+            etag: (old.flatMap { $0.registration.expires > now ? $0.registration.etag : nil } ?? 0) + 1,
+            expires: row.expires,
+            updated: now,
+            content: row.content
+        )
+        let number = try old?.number ?? takeNumber()
+        let change = try nextChange()
+        try run(
+            """
+            INSERT INTO registration (number, id, handle_key, change, record, installation, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT (number) DO UPDATE SET handle_key = ?3, change = ?4, record = ?5, expires = ?7
+            """,
+            .integer(Int64(number)),
+            .text(row.id.text),
+            .integer(handleKey(row.content.handle)),
+            .integer(change),
+            .blob(RegistrationRecord.encode(registration, isManaged: row.isManaged, slot: row.slot)),
+            .optional(row.slot?.installation),
+            row.expires == .never ? .null : .integer(row.expires.milliseconds)
+        )
+        let written = IndexChange(
+            number: number,
+            old: old.map { IndexEntry($0.registration.content) },
+            new: IndexEntry(row.content),
+            change: change
+        )
+        return Written(registration: registration, changes: [written])
     }
 }

@@ -25,7 +25,7 @@ package final class SQLiteHubStore: Sendable {
                     .integer(last)
                 ) { (row) throws(SQLiteError) in (row.integer(0), row.integer(1), row.blob(2)) }
                 for (number, change, record) in rows {
-                    guard let (registration, _) = RegistrationRecord.decode(record),
+                    guard let (registration, _, _) = RegistrationRecord.decode(record),
                         let number = UInt32(exactly: number)
                     else {
                         throw SQLiteError(

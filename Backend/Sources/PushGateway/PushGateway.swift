@@ -141,7 +141,7 @@ package final class PushGateway: Sendable {
         switch handle.platform {
         case .apns: handle.text.lowercased()
         case .wns, .mpns: origin() + handle.text
-        case .gcm, .fcmV1: handle.text
+        default: handle.text
         }
     }
 
@@ -155,7 +155,7 @@ package final class PushGateway: Sendable {
         case .gcm, .fcmV1:
             text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
         case .wns: text = "/wns/?token=" + PercentEncoding.encode(Base64.encode(Digests.random(48)))
-        case .mpns: return nil
+        case .mpns, .adm, .baidu, .browser, .xiaomi: return nil
         }
         return PlatformHandle(unchecked: text, platform: platform == .gcm ? .fcmV1 : platform)
     }

@@ -102,6 +102,7 @@ public final class TidingsServer: Sendable {
                     try await gateway?.sweep()
                     try await backend?.sweep()
                     for store in stores {
+                        _ = try await store.removeExpired(now: time.now)
                         _ = try await store.removeEnded(
                             before: Timestamp(
                                 milliseconds: time.now.milliseconds - Int64(Self.retention.components.seconds)

@@ -275,7 +275,7 @@ struct DispatchTests {
         }
     }
 
-    @Test("a record of the first version is read, as one that no Manage key made")
+    @Test("records of earlier versions are read: the first as one that no Manage key made")
     func oldRecord() throws {
         let registration = Registration(
             id: try #require(RegistrationID("1-2-3")),
@@ -284,13 +284,19 @@ struct DispatchTests {
             updated: Timestamp(seconds: 5),
             content: RegistrationContent(handle: try PlatformHandle("AB", platform: .apns), tags: [])
         )
-        let new = RegistrationRecord.encode(registration, isManaged: true)
+        let new = RegistrationRecord.encode(registration, isManaged: true, slot: nil)
         #expect(RegistrationRecord.decode(new)?.isManaged == true)
-        // Version 1 is version 2 without the flag.
-        let old = [1] + Array(new.dropFirst(2))
-        let read = try #require(RegistrationRecord.decode(old))
-        #expect(read.0 == registration && !read.isManaged)
-        #expect(RegistrationRecord.decode([3] + Array(new.dropFirst())) == nil)
+        // Version 2 ends its head with the flag, and version 1 has no flag.
+        for (old, isManaged) in [
+            ([1] + Array(new.dropFirst(4)), false), ([2] + [new[1]] + Array(new.dropFirst(4)), true),
+        ] {
+            let read = try #require(RegistrationRecord.decode(old))
+            #expect(read.0 == registration && read.isManaged == isManaged && read.slot == nil)
+        }
+        #expect(RegistrationRecord.decode([4] + Array(new.dropFirst())) == nil)
+        let slot = InstallationSlot(installation: "i", tile: nil, template: "t")
+        let derived = RegistrationRecord.encode(registration, isManaged: false, slot: slot)
+        #expect(RegistrationRecord.decode(derived)?.slot == slot)
     }
 
     @Test("a registration that changed since the resolve is checked again; one that is gone is skipped")

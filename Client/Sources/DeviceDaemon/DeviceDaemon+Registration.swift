@@ -250,6 +250,18 @@ enum NewsTemplate {
                     "<wp:Notification xmlns:wp=\"WPNotification\"><wp:Toast><wp:Text1>\(value)</wp:Text1></wp:Toast></wp:Notification>",
                 headers: [.init("X-WindowsPhone-Target", "toast"), .init("X-NotificationClass", "2")]
             )
+        case .adm:
+            return RegistrationTemplate(
+                name: "simpleADMTemplate",
+                body: "{\"data\":{\"message\":\"\(value)\"}}"
+            )
+        case .baidu:
+            return RegistrationTemplate(
+                name: "simpleBaiduTemplate",
+                body: "{\"title\":\"News\",\"description\":\"\(value)\"}"
+            )
+        case .browser, .xiaomi:
+            return RegistrationTemplate(name: "simpleTemplate", body: "{\"message\":\"\(value)\"}")
         }
     }
 }

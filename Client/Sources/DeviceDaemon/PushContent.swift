@@ -21,7 +21,8 @@ package enum PushContent: Equatable, Sendable {
         case .apns: self = Self.apple(notification.data)
         case .gcm, .fcmV1: self = Self.google(notification.data)
         case .wns, .mpns: self = Self.windows(notification)
-        case nil: self = .unreadable(reason: "a push without a platform")
+        case .adm?, .baidu?, .browser?, .xiaomi?, nil:
+            self = .unreadable(reason: "a push without a known platform")
         }
     }
 

@@ -11,12 +11,13 @@ package enum HubRoute: Equatable, Sendable {
     case message(hub: String, id: String)
     case scheduledMessages(hub: String)
     case scheduledMessage(hub: String, id: String)
+    case installation(hub: String, id: String)
 
     package var hub: String {
         switch self {
         case .registrationIDs(let hub), .registrations(let hub), .registration(let hub, _),
             .taggedRegistrations(let hub, _), .messages(let hub), .message(let hub, _),
-            .scheduledMessages(let hub), .scheduledMessage(let hub, _):
+            .scheduledMessages(let hub), .scheduledMessage(let hub, _), .installation(let hub, _):
             hub
         }
     }
@@ -33,6 +34,7 @@ package enum HubRoute: Equatable, Sendable {
         case .messages: root + "/messages"
         case .message(_, let id): root + "/messages/" + PercentEncoding.encode(id)
         case .scheduledMessages: root + "/schedulednotifications"
+        case .installation(_, let id): root + "/installations/" + PercentEncoding.encode(id)
         case .scheduledMessage(_, let id): root + "/schedulednotifications/" + PercentEncoding.encode(id)
         }
     }
@@ -52,6 +54,7 @@ package enum HubRoute: Equatable, Sendable {
         case (2, "messages"): self = .messages(hub: hub)
         case (3, "messages"): self = .message(hub: hub, id: segments[2])
         case (2, "schedulednotifications"): self = .scheduledMessages(hub: hub)
+        case (3, "installations"): self = .installation(hub: hub, id: segments[2])
         case (3, "schedulednotifications"): self = .scheduledMessage(hub: hub, id: segments[2])
         default: return nil
         }

@@ -5,7 +5,8 @@ import XMLBytes
 package enum NotificationDetailsXML {
     /// The platforms in the order of the contract, with the names of their elements.
     private static let counts: [(Platform, String)] = [
-        (.apns, "Apns"), (.mpns, "Mpns"), (.wns, "Wns"), (.gcm, "Gcm"), (.fcmV1, "FcmV1"),
+        (.apns, "Apns"), (.mpns, "Mpns"), (.wns, "Wns"), (.gcm, "Gcm"), (.adm, "Adm"), (.baidu, "Baidu"),
+        (.browser, "Browser"), (.xiaomi, "Xiaomi"), (.fcmV1, "FcmV1"),
     ]
 
     /// - Parameter location: The `sb:` address of the notification.

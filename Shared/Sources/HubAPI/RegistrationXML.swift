@@ -7,35 +7,6 @@ package enum RegistrationXML {
     static let connect = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
     static let metadata = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
 
-    /// The element names of a platform.
-    struct Names {
-        let prefix: String
-        let handle: String
-        let headers: String?
-
-        init(_ platform: Platform) {
-            switch platform {
-            case .apns: (prefix, handle, headers) = ("Apple", "DeviceToken", "Apns")
-            case .gcm: (prefix, handle, headers) = ("Gcm", "GcmRegistrationId", nil)
-            case .fcmV1: (prefix, handle, headers) = ("FcmV1", "FcmV1RegistrationId", nil)
-            case .wns: (prefix, handle, headers) = ("Windows", "ChannelUri", "Wns")
-            case .mpns: (prefix, handle, headers) = ("Mpns", "ChannelUri", "Mpns")
-            }
-        }
-
-        /// `Fcm` stands for the legacy service on the wire of some clients.
-        static func platform(_ root: String) -> (Platform, isTemplate: Bool)? {
-            for platform in Platform.allCases {
-                let prefix = Names(platform).prefix
-                if root == prefix + "RegistrationDescription" { return (platform, false) }
-                if root == prefix + "TemplateRegistrationDescription" { return (platform, true) }
-            }
-            if root == "FcmRegistrationDescription" { return (.gcm, false) }
-            if root == "FcmTemplateRegistrationDescription" { return (.gcm, true) }
-            return nil
-        }
-    }
-
     // MARK: Writing
 
     /// One entry, without white space between the elements: iOS keeps it as part of the values.
@@ -101,16 +72,21 @@ package enum RegistrationXML {
         if !content.pushVariables.isEmpty {
             text += element("PushVariables", PushVariables.text(content.pushVariables))
         }
-        text += element(names.handle, content.handle.text)
+        for (name, value) in names.values(content.handle) { text += element(name, value) }
         if let tile = content.secondaryTileName { text += element("SecondaryTileName", tile) }
         guard let template = content.template else { return text }
         text += "<BodyTemplate>\(XMLText.cdata(template.body))</BodyTemplate>"
         let headers = headerList(template.headers, names)
-        if content.handle.platform != .apns { text += headers }
-        if let expiry = template.expiry { text += element("Expiry", expiry) }
+        let isApple = content.handle.platform == .apns
+        if !isApple { text += headers }
+        // The original writes both for every Apple template.
+        if isApple { text += template.expiry.map { element("Expiry", $0) } ?? "<Expiry i:nil=\"true\"/>" }
         if let name = template.name { text += element("TemplateName", name) }
         if let priority = template.priority { text += element("Priority", priority) }
-        if content.handle.platform == .apns, !template.headers.isEmpty { text += headers }
+        if isApple { text += headers }
+        if content.handle.platform == .baidu, let type = template.headers.first {
+            text += element("MessageType", type.value)
+        }
         return text
     }
 
@@ -205,7 +181,7 @@ package enum RegistrationXML {
             expires: value(description, "ExpirationTime").flatMap(Timestamp.init(parsing:)) ?? .never,
             updated: entry.first("updated").flatMap { Timestamp(parsing: $0.text) }
                 ?? Timestamp(milliseconds: 0),
-            content: try readContent(description, isAnswer: true)
+            content: try readContent(description)
         )
     }
 
@@ -216,32 +192,22 @@ package enum RegistrationXML {
         return type.split(separator: ":").last.map(String.init) ?? ""
     }
 
-    /// - Parameter isAnswer: An answer may hold the hub's own system tags.
-    private static func readContent(
-        _ description: XMLElement,
-        isAnswer: Bool = false
-    ) throws(HubError) -> RegistrationContent {
+    private static func readContent(_ description: XMLElement) throws(HubError) -> RegistrationContent {
         let root = rootName(description)
         guard let (platform, isTemplate) = Names.platform(root) else {
             throw HubError(
                 .badRequest,
-                "The registration type '\(root)' is not supported. Supported are Apple, Gcm, Fcm, FcmV1, Windows and Mpns, "
-                    + "each followed by RegistrationDescription or TemplateRegistrationDescription."
+                "The registration type '\(root)' is not supported. Supported are Apple, Gcm, Fcm, FcmV1, Windows, Mpns, Adm, Baidu, "
+                    + "Browser and Xiaomi, each followed by RegistrationDescription or TemplateRegistrationDescription."
             )
         }
         let names = Names(platform)
-        let handleText =
-            value(description, names.handle)
-            ?? (platform == .gcm ? value(description, "FcmRegistrationId") : nil)
-        guard let handleText else {
-            throw HubError(.badRequest, "The element <\(names.handle)> is missing or empty.")
-        }
+        let handle = try names.handle(platform) { value(description, $0) }
         let tagText = value(description, "Tags") ?? ""
-        let tags =
-            isAnswer
-            ? tagText.split(separator: ",").map { HubTag(unchecked: String($0)) } : try HubTag.list(tagText)
+        // Whether a client may state them is the hub's rule: it may write back what it read.
+        let tags = HubTag.uncheckedList(tagText)
         return RegistrationContent(
-            handle: try PlatformHandle(handleText, platform: platform),
+            handle: handle,
             tags: tags,
             pushVariables: try PushVariables.read(value(description, "PushVariables")),
             template: isTemplate ? try readTemplate(description, names) : nil,
@@ -264,6 +230,9 @@ package enum RegistrationXML {
                 }
                 headers.append(.init(name, item.first("Value")?.text ?? ""))
             }
+        }
+        if names.prefix == "Baidu", let type = value(description, "MessageType") {
+            headers.append(.init(BaiduMessageType.header, type))
         }
         return RegistrationTemplate(
             name: value(description, "TemplateName"),

@@ -10,6 +10,14 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
     case wns
     /// Microsoft Push Notification Service (Windows Phone).
     case mpns
+    /// Amazon Device Messaging.
+    case adm
+    /// Baidu Cloud Push.
+    case baidu
+    /// Web Push (RFC 8030).
+    case browser
+    /// Mi Push.
+    case xiaomi
 
     /// The value of `ServiceBusNotification-Format` and of `TargetPlatforms`.
     package var format: String {
@@ -19,6 +27,7 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
         case .fcmV1: "fcmv1"
         case .wns: "windows"
         case .mpns: "windowsphone"
+        case .adm, .baidu, .browser, .xiaomi: rawValue
         }
     }
 
@@ -51,8 +60,40 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
         case .apns: "apns"
         case .gcm, .fcmV1: "fcm"
         case .wns: "wns"
-        case .mpns: "mpns"
+        case .mpns, .adm, .baidu, .browser, .xiaomi: rawValue
         }
+    }
+
+    /// The `platform` of an installation: the raw value.
+    ///
+    /// Reads any case, and `fcm` and `apple`, which some SDKs write.
+    package init?(installationName: String) {
+        switch installationName.lowercased() {
+        case "fcm": self = .gcm
+        case "apple": self = .apns
+        case let name:
+            guard let found = Self.allCases.first(where: { $0.rawValue.lowercased() == name }) else {
+                return nil
+            }
+            self = found
+        }
+    }
+
+    /// True when payloads and templates are XML, unless they are raw.
+    package var usesXML: Bool { self == .wns || self == .mpns }
+}
+
+/// The keys of a Web Push subscription (RFC 8291 section 2).
+public struct SubscriptionKeys: Hashable, Sendable {
+    /// The receiver's public key, base64url.
+    public var p256dh: String
+    /// The authentication secret, base64url.
+    public var auth: String
+
+    /// Keys as the browser gave them.
+    public init(p256dh: String, auth: String) {
+        self.p256dh = p256dh
+        self.auth = auth
     }
 }
 
@@ -60,15 +101,18 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
 public struct PlatformHandle: Hashable, Sendable {
     /// The service.
     public let platform: Platform
-    /// The handle in its stored form: APNs tokens in upper-case hex, others as given.
+    /// The handle in its stored form: APNs tokens in upper-case hex, `userId-channelId` for Baidu, the endpoint for a browser,
+    /// others as given.
     public let text: String
+    /// Browsers only.
+    public let keys: SubscriptionKeys?
 
     /// The longest handle in bytes.
     public static let byteCountMax = 2048
 
     /// Checks the form that the platform demands.
     /// - Throws: ``HubError`` `.badRequest` with what was seen and what is allowed.
-    public init(_ text: String, platform: Platform) throws(HubError) {
+    public init(_ text: String, platform: Platform, keys: SubscriptionKeys? = nil) throws(HubError) {
         guard !text.isEmpty else { throw HubError(.badRequest, "The \(platform.format) handle is empty.") }
         guard text.utf8.count <= Self.byteCountMax else {
             throw HubError(
@@ -85,9 +129,39 @@ public struct PlatformHandle: Hashable, Sendable {
                 )
             }
             self.text = text.uppercased()
-        case .gcm, .fcmV1:
-            guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        case .gcm, .fcmV1, .adm, .xiaomi:
+            guard Self.isVisible(text) else {
                 throw HubError(.badRequest, "The registration token holds a character outside visible ASCII.")
+            }
+            self.text = text
+        case .baidu:
+            let parts = text.utf8.split(
+                separator: UInt8(ascii: "-"),
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
+            guard Self.isVisible(text), parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else {
+                throw HubError(
+                    .badRequest,
+                    "The baidu handle is not <userId>-<channelId>: two parts of visible ASCII, the first without '-'."
+                )
+            }
+            self.text = text
+        case .browser:
+            guard Self.isAbsoluteURI(text) else {
+                throw HubError(
+                    .badRequest,
+                    "The subscription's endpoint is not an absolute http or https URI."
+                )
+            }
+            for (name, key) in [("p256dh", keys?.p256dh), ("auth", keys?.auth)] {
+                guard let key, !key.isEmpty, key.utf8.count <= Self.keyByteCountMax, Self.isVisible(key)
+                else {
+                    throw HubError(
+                        .badRequest,
+                        "The subscription's '\(name)' is missing, or not 1 to \(Self.keyByteCountMax) characters of base64url."
+                    )
+                }
             }
             self.text = text
         case .wns, .mpns:
@@ -97,13 +171,25 @@ public struct PlatformHandle: Hashable, Sendable {
             self.text = text
         }
         self.platform = platform
+        self.keys = platform == .browser ? keys : nil
     }
 
     /// A handle that was checked before it was stored.
-    package init(unchecked text: String, platform: Platform) {
+    package init(unchecked text: String, platform: Platform, keys: SubscriptionKeys? = nil) {
         self.text = text
         self.platform = platform
+        self.keys = keys
     }
+
+    /// The two ids of a Baidu handle.
+    package var baiduIDs: (user: String, channel: String)? {
+        guard platform == .baidu, let dash = text.firstIndex(of: "-") else { return nil }
+        return (String(text[..<dash]), String(text[text.index(after: dash)...]))
+    }
+
+    private static let keyByteCountMax = 256
+
+    private static func isVisible(_ text: String) -> Bool { text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } }
 
     /// The handle with all but its last four characters hidden, for logs.
     package var masked: String { "…" + text.suffix(4) }
