@@ -180,7 +180,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "HTTPMessages", "HTTPServing", "WebSocketFraming", "DeviceLink", "HubAPI", "HubCore",
-                "JSONBytes", "PushCredentials", "TagIndex", "TidingsModels", "XMLBytes",
+                "JSONBytes", "PushCredentials", "TagIndex", "TidingsModels", "XMLBytes", "HubServer",
             ],
             path: "Backend/Fuzz/Targets",
             swiftSettings: settings

@@ -6,7 +6,8 @@ package struct FuzzTarget: Sendable {
 
     package static let all: [FuzzTarget] = [
         .http1Head, .http1Chunked, .webSocket, .json, .registrationXML, .tagExpression, .template,
-        .accessSignature, .deviceLink, .url, .webToken,
+        .accessSignature, .deviceLink, .url, .webToken, .multipart, .installation, .installationPatch,
+        .registrationQuery,
     ]
 
     package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

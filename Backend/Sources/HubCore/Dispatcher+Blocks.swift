@@ -24,7 +24,10 @@ extension Dispatcher {
     nonisolated func dispatch(_ send: PendingSend) async throws -> SendProgress {
         let expression = try send.expression
         let audience: any Audience
-        if let stored = send.audience,
+        if let handles = send.handles {
+            audience = HandleAudience(count: handles.count)
+            if send.audience == nil { try await queue.begin(send.id, audience, now: time.now) }
+        } else if let stored = send.audience,
             let restored = index.audience(serialized: stored.serialized, change: stored.change)
         {
             audience = restored
@@ -96,6 +99,7 @@ extension Dispatcher {
         _ audience: (any Audience)?,
         _ numbers: [UInt32]
     ) async throws -> Plan {
+        if let handles = send.handles { return try plan(send, handles, numbers) }
         var renderer = try DispatchRenderer(
             send.notification,
             expression: expression,

@@ -145,7 +145,8 @@ extension Dispatcher {
                     "\(dead.count) of \(count) handles were called dead at once; none was removed. Check credentials and environment."
             )
         }
-        for (target, asOf) in dead where asOf.map({ target.registration.updated <= $0 }) ?? true {
+        let gone = send.handles == nil ? dead : try await registrations(of: dead)
+        for (target, asOf) in gone where asOf.map({ target.registration.updated <= $0 }) ?? true {
             // A device that registered again after the platform's verdict is alive.
             _ = try await store.removeDead(target.number, change: target.change)
         }

@@ -11,7 +11,8 @@ extension Dispatcher {
     /// The answer is the only promise of a test send: it is in no queue, and a crash before the answer ends it.
     nonisolated func test(_ send: PendingSend) async throws -> NotificationOutcome {
         let expression = try send.expression
-        let audience = index.resolve(send.indexKind, expression)
+        let audience: any Audience =
+            send.handles.map { HandleAudience(count: $0.count) } ?? index.resolve(send.indexKind, expression)
         var units: [RenderUnit] = []
         var left = Self.testTargetCountMax
         var after: UInt32?
@@ -79,7 +80,8 @@ extension Dispatcher {
                 RegistrationResult(
                     applicationPlatform: content.handle.platform,
                     pnsHandle: content.handle.text,
-                    registrationID: target.registration.id,
+                    registrationID: send.handles == nil
+                        ? target.registration.id : RegistrationID(unchecked: ""),
                     outcome: reason.isEmpty ? outcome.sentence : "\(outcome.sentence): \(reason)"
                 )
             )

@@ -16,11 +16,11 @@ package final class Hub: Sendable {
     package let policies: [AccessPolicy]
     package let listenMode: ListenMode
     let store: any RegistrationStore
-    private let queue: any SendQueue
+    let queue: any SendQueue
     package let dispatcher: Dispatcher
-    private let time: any TimeSource
-    private let random: InjectedRandom
-    private let expressionLimits: TagExpressionLimits
+    let time: any TimeSource
+    let random: InjectedRandom
+    let expressionLimits: TagExpressionLimits
     /// How long a registration lives after its last write; nil for ever.
     package let registrationTTL: Duration?
 
@@ -155,72 +155,5 @@ package final class Hub: Sendable {
             )
         }
         return id
-    }
-
-    // MARK: Sends
-
-    /// Accepts a notification; it is on disk when this returns, and dispatched soon after.
-    ///
-    /// - Parameter scheduled: When to begin: a past moment means now, and one more than ``scheduleMax`` ahead is refused.
-    package func send(
-        _ notification: HubNotification,
-        tags: String,
-        at scheduled: Timestamp? = nil
-    ) async throws -> NotificationID {
-        var send = try checked(notification, tags)
-        if let scheduled {
-            guard scheduled <= time.now + Self.scheduleMax else {
-                throw HubError(
-                    .badRequest,
-                    "The schedule time \(scheduled) is more than seven days ahead; now is \(time.now)."
-                )
-            }
-            send.scheduled = max(scheduled, send.enqueued)
-        }
-        try await queue.enqueue(send)
-        await dispatcher.submit(send.id, due: send.begins)
-        return send.id
-    }
-
-    /// Takes a scheduled send back.
-    /// - Throws: ``HubError`` `.notFound` when there is none, or its time has come.
-    package func cancel(_ id: String) async throws {
-        guard let id = NotificationID(id), try await queue.cancel(id, now: time.now) else {
-            throw HubError(.notFound, "There is no scheduled notification '\(id)', or its time has come.")
-        }
-    }
-
-    /// Sends to a few of the matching registrations at once and tells how each ended.
-    package func testSend(
-        _ notification: HubNotification,
-        tags: String
-    ) async throws -> (id: NotificationID, NotificationOutcome) {
-        let send = try checked(notification, tags)
-        return (send.id, try await dispatcher.test(send))
-    }
-
-    private func checked(_ notification: HubNotification, _ tags: String) throws(HubError) -> PendingSend {
-        let isBroadcast = tags.allSatisfy { $0 == " " }
-        if !isBroadcast { _ = try TagExpression(parsing: tags, limits: expressionLimits) }
-        switch notification.format {
-        case .native(let platform): try PayloadRules.checkNative(notification, platform)
-        case .template: _ = try TemplateValues.read(notification.body)
-        }
-        var random = random
-        let now = time.now
-        return PendingSend(
-            id: NotificationID.random(at: now, using: &random),
-            notification: notification,
-            tags: isBroadcast ? "" : tags,
-            enqueued: now,
-            trace: TraceID.current
-        )
-    }
-
-    package func details(_ id: String) async throws -> NotificationDetails {
-        guard let id = NotificationID(id), let details = try await queue.details(id) else {
-            throw HubError(.notFound, "The notification is not known.")
-        }
-        return details
     }
 }

@@ -163,6 +163,8 @@ package struct PendingSend: Sendable {
     package var trace: TraceID?
     /// From here its time budget counts.
     package var begins: Timestamp { max(enqueued, scheduled ?? enqueued) }
+    /// The devices of a direct send, which asks no registration; nil for a send to tags.
+    package var handles: [PlatformHandle]?
     /// True when no block is left, and only targets that wait for another try may be.
     package var isDispatched = false
 

@@ -9,12 +9,12 @@ extension HubEdge {
     /// The operations on one installation (protocol reference, section 4.1).
     func installation(
         _ id: String,
-        _ request: HTTPRequest,
-        _ hub: Hub,
-        by writer: RegistrationWriter
+        _ call: HubCall
     ) async throws -> HTTPResponse {
+        let (request, hub) = (call.request, call.hub)
+        let writer = try call.authorize(.listen)
         // As recorded: the original names XML also where there is no body.
-        let done: HTTPFields = ["Content-Type": "application/xml; charset=utf-8"]
+        let done = Self.xml
         switch request.method {
         case "PUT":
             let body = try await request.body.collect(upTo: InstallationJSON.byteCountMax)
@@ -35,10 +35,7 @@ extension HubEdge {
             try await hub.deleteInstallation(id, by: writer)
             return HTTPResponse(204, done)
         default:
-            throw HubError(
-                .methodNotAllowed,
-                "\(request.method) is not allowed on an installation; allowed are GET, PUT, PATCH and DELETE."
-            )
+            throw call.methodNotAllowed("GET, PUT, PATCH and DELETE")
         }
     }
 }

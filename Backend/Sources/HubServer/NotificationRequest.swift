@@ -2,17 +2,21 @@ import HTTPMessages
 import HTTPServing
 import HubAPI
 import HubCore
+import JSONBytes
 import TidingsModels
 
 /// Reads a send (protocol reference, sections 5.1 to 5.3).
 enum NotificationRequest {
-    static func read(
-        _ request: HTTPRequest,
-        body: [UInt8]
-    ) throws(HubError) -> (HubNotification, tags: String) {
-        if request.target.parameter("direct") != nil {
-            throw HubError(.badRequest, "Direct sends (?direct) are not offered; send to tags.")
-        }
+    /// Whom a send addresses.
+    enum Recipients {
+        /// A tag expression; empty for everyone.
+        case tags(String)
+        /// Handles that need no registration.
+        case handles([PlatformHandle])
+    }
+
+    static func read(_ request: HTTPRequest, body: [UInt8]) throws(HubError) -> (HubNotification, Recipients)
+    {
         let fields = request.fields
         guard !body.isEmpty else { throw HubError(.badRequest, "The notification has no body.") }
         let notification = HubNotification(
@@ -20,7 +24,107 @@ enum NotificationRequest {
             body: body,
             headers: try platformHeaders(fields)
         )
-        return (notification, fields[HubHeader.tags] ?? "")
+        guard request.target.parameter("direct") != nil else {
+            return (notification, .tags(fields[HubHeader.tags] ?? ""))
+        }
+        guard case .native(let platform) = notification.format else {
+            throw HubError(
+                .badRequest,
+                "A direct send has the format of one platform; template sends go to tags."
+            )
+        }
+        guard let handle = fields[HubHeader.deviceHandle], !handle.isEmpty else {
+            throw HubError(
+                .badRequest,
+                "\(HubHeader.deviceHandle) is missing: a direct send names one handle there."
+            )
+        }
+        let keys = fields["P256DH"].map { SubscriptionKeys(p256dh: $0, auth: fields["Auth"] ?? "") }
+        return (notification, .handles([directHandle(handle, platform, keys)]))
+    }
+
+    /// The form of a handle is checked at the dispatch: as at the original, a bad one shows in the outcomes.
+    private static func directHandle(
+        _ text: String,
+        _ platform: Platform,
+        _ keys: SubscriptionKeys?
+    ) -> PlatformHandle {
+        if platform == .browser, text.utf8.first == UInt8(ascii: "{"),
+            let subscription = InstallationJSON.subscription(text)
+        {
+            return subscription
+        }
+        let stored = platform == .apns ? text.uppercased() : text
+        return PlatformHandle(unchecked: stored, platform: platform, keys: keys)
+    }
+
+    // MARK: Batches
+
+    /// The whole body of a batch: a notification and up to ``Hub/directHandleCountMax`` handles.
+    static let batchByteCountMax = 4 << 20
+
+    /// Reads a batch (section 5.5). Headers of the notification's part win over those of the request.
+    static func readBatch(
+        _ fields: HTTPFields,
+        body: [UInt8]
+    ) throws(HubError) -> (HubNotification, [PlatformHandle]) {
+        let type = fields["Content-Type"] ?? ""
+        guard let boundary = MultipartMixed.boundary(contentType: type) else {
+            throw HubError(.badRequest, "Content-Type '\(type)' is not multipart/mixed with a boundary.")
+        }
+        let multipart = try MultipartMixed(parsing: body, boundary: boundary)
+        func part(_ name: String) throws(HubError) -> MultipartMixed.Part {
+            guard let part = multipart.parts.first(where: { $0.name?.lowercased() == name }) else {
+                throw HubError(
+                    .badRequest,
+                    "The body has no part with 'Content-Disposition: inline; name=\(name)'; a batch has the parts notification and devices."
+                )
+            }
+            return part
+        }
+        let (payload, devices) = (try part("notification"), try part("devices"))
+        guard payload.body.count <= Hub.notificationByteCountMax else {
+            throw HubError(
+                .tooLarge,
+                "The notification is longer than \(Hub.notificationByteCountMax) bytes."
+            )
+        }
+        var merged = payload.fields
+        for line in fields.lines where merged[line.name] == nil { merged.append(line.name, line.value) }
+        let notification = HubNotification(
+            format: try format(merged),
+            body: payload.body,
+            headers: try platformHeaders(merged)
+        )
+        guard case .native(let platform) = notification.format else {
+            throw HubError(.badRequest, "A batch has the format of one platform; template sends go to tags.")
+        }
+        let handles = try deviceList(devices.body).map { directHandle($0, platform, nil) }
+        return (notification, handles)
+    }
+
+    /// A JSON array of strings; a sample of the documentation has them in single quotes.
+    private static func deviceList(_ bytes: [UInt8]) throws(HubError) -> [String] {
+        let value: JSONValue
+        do throws(JSONError) { value = try JSONValue(parsing: bytes) } catch {
+            let isSingleQuoted = !bytes.contains(UInt8(ascii: "\""))
+            let quoted = bytes.map { $0 == UInt8(ascii: "'") ? UInt8(ascii: "\"") : $0 }
+            guard isSingleQuoted, let other = try? JSONValue(parsing: quoted) else {
+                throw HubError(.badRequest, "The part devices is not JSON: \(error).")
+            }
+            value = other
+        }
+        var handles: [String] = []
+        for item in value.arrayValue ?? [.null] {
+            guard let text = item.stringValue, !text.isEmpty else {
+                throw HubError(
+                    .badRequest,
+                    "The part devices must be a JSON array of handles, each a string that is not empty."
+                )
+            }
+            handles.append(text)
+        }
+        return handles
     }
 
     /// The moment of a scheduled send, UTC unless it says otherwise (section 5.6). A sample of Microsoft's puts quotes around
@@ -69,6 +173,8 @@ enum NotificationRequest {
     }
 
     private static let passedOn = ["apns-", "x-wns-", "x-windowsphone-", "x-baidu-"]
+    /// The last three are Web Push's (RFC 8030 section 5).
+    private static let passedOnNames: Set = ["x-notificationclass", "x-messageid", "ttl", "urgency", "topic"]
 
     private static func platformHeaders(
         _ fields: HTTPFields
@@ -76,9 +182,7 @@ enum NotificationRequest {
         var headers: [RegistrationTemplate.Header] = []
         for line in fields.lines {
             let name = line.name.lowercased()
-            if passedOn.contains(where: { name.hasPrefix($0) }) || name == "x-notificationclass"
-                || name == "x-messageid"
-            {
+            if passedOn.contains(where: { name.hasPrefix($0) }) || passedOnNames.contains(name) {
                 headers.append(.init(line.name, line.value))
             }
         }

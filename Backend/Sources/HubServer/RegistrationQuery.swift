@@ -1,10 +1,10 @@
-import HTTPMessages
-import HubCore
-import TidingsModels
+package import HTTPMessages
+package import HubCore
+package import TidingsModels
 
 /// The query parameters of a registration list (protocol reference, section 3.6).
-enum RegistrationQuery {
-    static func countMax(_ target: RequestTarget) throws(HubError) -> Int {
+package enum RegistrationQuery {
+    package static func countMax(_ target: RequestTarget) throws(HubError) -> Int {
         guard let text = target.parameter("$top") else { return Hub.pageCountMax }
         guard let count = Int(text), count > 0 else {
             throw HubError(.badRequest, "$top '\(text)' is not a number from 1.")
@@ -12,7 +12,7 @@ enum RegistrationQuery {
         return min(count, Hub.pageCountMax)
     }
 
-    static func skip(_ target: RequestTarget) throws(HubError) -> Int? {
+    package static func skip(_ target: RequestTarget) throws(HubError) -> Int? {
         guard let text = target.parameter("$skip") else { return nil }
         guard let count = Int(text), count >= 0 else {
             throw HubError(.badRequest, "$skip '\(text)' is not a number from 0.")
@@ -21,9 +21,9 @@ enum RegistrationQuery {
     }
 
     /// Characters that need no encoding: some SDKs echo the token as it is, others encode it.
-    static func token(_ number: UInt32) -> String { Base64.encodeURL(Array("n\(number)".utf8)) }
+    package static func token(_ number: UInt32) -> String { Base64.encodeURL(Array("n\(number)".utf8)) }
 
-    static func continuation(_ target: RequestTarget) throws(HubError) -> UInt32? {
+    package static func continuation(_ target: RequestTarget) throws(HubError) -> UInt32? {
         guard let token = target.parameter("continuationtoken"), !token.isEmpty else { return nil }
         guard let bytes = Base64.decode(token), bytes.first == UInt8(ascii: "n"),
             let number = UInt32(String(decoding: bytes.dropFirst(), as: UTF8.self))
@@ -32,7 +32,7 @@ enum RegistrationQuery {
     }
 
     /// `<Field> eq '<value>'`; a doubled quote stands for a quote. `ChannelUri` means a handle of any platform.
-    static func filter(_ target: RequestTarget) throws(HubError) -> RegistrationFilter {
+    package static func filter(_ target: RequestTarget) throws(HubError) -> RegistrationFilter {
         guard let text = target.parameter("$filter"), !text.isEmpty else { return .all }
         let parts = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
         guard parts.count == 3, parts[1].lowercased() == "eq", let value = quoted(parts[2]) else {

@@ -5,6 +5,7 @@ extension Database.Schema {
     ///
     /// `registration.handle_key` is a stable hash of platform and handle; equal keys are compared by the record.
     /// `registration.installation` is set for the rows that stand for an installation; `expires` is null for never.
+    /// `send.handles` holds the devices of a direct send.
     /// `send.live` is 1 until every block is finished, 2 while targets wait for another try, then 0; `send.due` is when to go on with it.
     static let hub = Database.Schema([
         """
@@ -58,7 +59,8 @@ extension Database.Schema {
         ALTER TABLE registration ADD COLUMN installation TEXT;
         ALTER TABLE registration ADD COLUMN expires INTEGER;
         CREATE INDEX registration_installation ON registration (installation) WHERE installation IS NOT NULL;
-        CREATE INDEX registration_expires ON registration (expires) WHERE expires IS NOT NULL
+        CREATE INDEX registration_expires ON registration (expires) WHERE expires IS NOT NULL;
+        ALTER TABLE send ADD COLUMN handles BLOB
         """,
     ])
 }

@@ -64,7 +64,7 @@ extension SQLiteHubStore: SendQueue {
     package func pending(_ id: NotificationID) async throws -> PendingSend? {
         try await database.read { connection in
             let found = try connection.row(
-                "SELECT enqueued, format, tags, headers, body, change, audience, live, scheduled, trace FROM send WHERE id = ?1 AND live > 0",
+                "SELECT enqueued, format, tags, headers, body, change, audience, live, scheduled, trace, handles FROM send WHERE id = ?1 AND live > 0",
                 .text(id.text)
             ) { (row) throws(SQLiteError) in
                 var send = PendingSend(
@@ -77,6 +77,7 @@ extension SQLiteHubStore: SendQueue {
                     audience: row.isNull(6) ? nil : (serialized: row.blob(6), change: row.integer(5))
                 )
                 send.isDispatched = row.integer(7) == 2
+                if !row.isNull(10) { send.handles = try Self.handles(row.blob(10), send.notification.format) }
                 return send
             }
             guard var send = found else { return nil }
@@ -87,6 +88,24 @@ extension SQLiteHubStore: SendQueue {
             )
             return send
         }
+    }
+
+    private static func handles(
+        _ bytes: [UInt8],
+        _ format: HubNotification.Format
+    ) throws(SQLiteError) -> [PlatformHandle] {
+        var reader = RecordReader(bytes: bytes, position: 0)
+        guard case .native(let platform) = format,
+            let handles = reader.list({ reader -> PlatformHandle? in
+                guard let text = reader.text(), let p256dh = reader.optional(), let auth = reader.optional()
+                else {
+                    return nil
+                }
+                let keys = p256dh.map { SubscriptionKeys(p256dh: $0, auth: auth ?? "") }
+                return PlatformHandle(unchecked: text, platform: platform, keys: keys)
+            })
+        else { throw SQLiteError(code: 11, message: "a send has handles that this program cannot read") }
+        return handles
     }
 
     private static func notification(
@@ -265,8 +284,8 @@ extension Connection {
         }
         try run(
             """
-            INSERT INTO send (id, enqueued, format, tags, headers, body, state, live, scheduled, trace, due)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10)
+            INSERT INTO send (id, enqueued, format, tags, headers, body, state, live, scheduled, trace, due, handles)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?11)
             """,
             .text(send.id.text),
             .integer(send.enqueued.milliseconds),
@@ -277,8 +296,20 @@ extension Connection {
             .text((send.scheduled == nil ? NotificationState.enqueued : .scheduled).rawValue),
             send.scheduled.map { .integer($0.milliseconds) } ?? .null,
             .optional(send.trace?.text),
-            .integer(send.begins.milliseconds)
+            .integer(send.begins.milliseconds),
+            send.handles.map { .blob(handleRecord($0)) } ?? .null
         )
+    }
+
+    private func handleRecord(_ handles: [PlatformHandle]) -> [UInt8] {
+        var writer = RecordWriter()
+        writer.integer(Int64(handles.count))
+        for handle in handles {
+            writer.text(handle.text)
+            writer.optional(handle.keys?.p256dh)
+            writer.optional(handle.keys?.auth)
+        }
+        return writer.bytes
     }
 
     fileprivate func checkScheduledCount() throws {

@@ -8,6 +8,7 @@ package enum HubRoute: Equatable, Sendable {
     case registration(hub: String, id: String)
     case taggedRegistrations(hub: String, tag: String)
     case messages(hub: String)
+    case batch(hub: String)
     case message(hub: String, id: String)
     case scheduledMessages(hub: String)
     case scheduledMessage(hub: String, id: String)
@@ -16,7 +17,7 @@ package enum HubRoute: Equatable, Sendable {
     package var hub: String {
         switch self {
         case .registrationIDs(let hub), .registrations(let hub), .registration(let hub, _),
-            .taggedRegistrations(let hub, _), .messages(let hub), .message(let hub, _),
+            .taggedRegistrations(let hub, _), .messages(let hub), .batch(let hub), .message(let hub, _),
             .scheduledMessages(let hub), .scheduledMessage(let hub, _), .installation(let hub, _):
             hub
         }
@@ -32,6 +33,7 @@ package enum HubRoute: Equatable, Sendable {
         case .taggedRegistrations(_, let tag):
             root + "/tags/" + PercentEncoding.encode(tag) + "/registrations"
         case .messages: root + "/messages"
+        case .batch: root + "/messages/$batch"
         case .message(_, let id): root + "/messages/" + PercentEncoding.encode(id)
         case .scheduledMessages: root + "/schedulednotifications"
         case .installation(_, let id): root + "/installations/" + PercentEncoding.encode(id)
@@ -52,6 +54,9 @@ package enum HubRoute: Equatable, Sendable {
         case (4, "tags") where words[3] == "registrations":
             self = .taggedRegistrations(hub: hub, tag: segments[2])
         case (2, "messages"): self = .messages(hub: hub)
+        case (3, "messages") where words[2] == "$batch": self = .batch(hub: hub)
+        // The original tells such an address for some batches.
+        case (4, "messages") where words[2] == "$batch": self = .message(hub: hub, id: segments[3])
         case (3, "messages"): self = .message(hub: hub, id: segments[2])
         case (2, "schedulednotifications"): self = .scheduledMessages(hub: hub)
         case (3, "installations"): self = .installation(hub: hub, id: segments[2])
@@ -67,6 +72,7 @@ package let hubAPIVersion = "2020-06"
 /// Header names of the hub protocol.
 package enum HubHeader {
     package static let format = "ServiceBusNotification-Format"
+    package static let deviceHandle = "ServiceBusNotification-DeviceHandle"
     package static let tags = "ServiceBusNotification-Tags"
     package static let apnsExpiry = "ServiceBusNotification-Apns-Expiry"
     package static let continuation = "x-ms-continuationtoken"

@@ -162,6 +162,18 @@ package enum InstallationJSON {
         return installation
     }
 
+    /// A browser's subscription, unchecked; nil when the text is no JSON object with an endpoint.
+    package static func subscription(_ text: String) -> PlatformHandle? {
+        guard let object = (try? JSONValue(parsing: Array(text.utf8)))?.objectValue,
+            let endpoint = object.member(ignoringCase: "endpoint")?.stringValue
+        else { return nil }
+        let keys = SubscriptionKeys(
+            p256dh: object.member(ignoringCase: "p256dh")?.stringValue ?? "",
+            auth: object.member(ignoringCase: "auth")?.stringValue ?? ""
+        )
+        return PlatformHandle(unchecked: endpoint, platform: .browser, keys: keys)
+    }
+
     package static func checkID(_ id: String) throws(HubError) {
         guard !id.isEmpty, id.utf8.count <= Installation.idByteCountMax,
             id.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })

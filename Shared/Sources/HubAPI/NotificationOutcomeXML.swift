@@ -35,7 +35,7 @@ package enum NotificationOutcomeXML {
         for item in root.first("Results")?.elements ?? [] {
             guard let platform = item.first("ApplicationPlatform").flatMap({ Platform(format: $0.text) }),
                 let handle = item.first("PnsHandle")?.text,
-                let id = item.first("RegistrationId").flatMap({ RegistrationID($0.text) }),
+                let id = item.first("RegistrationId").map({ RegistrationID(unchecked: $0.text) }),
                 let text = item.first("Outcome")?.text
             else { throw HubError(.badGateway, "The hub's answer holds an incomplete RegistrationResult.") }
             outcome.results.append(

@@ -1,5 +1,6 @@
 import HTTPMessages
 import HubAPI
+import JSONBytes
 package import OutboundHTTP
 import PushCredentials
 public import TidingsModels
@@ -130,6 +131,61 @@ public struct HubClient: Sendable {
         Self.id(of: try await post(notification, tags, query: ""))
     }
 
+    /// Sends a native notification to one handle, which needs no registration.
+    public func send(
+        _ notification: HubNotification,
+        to handle: PlatformHandle
+    ) async throws -> NotificationID? {
+        var fields: HTTPFields = [HubHeader.deviceHandle: handle.text]
+        if let keys = handle.keys { (fields["P256DH"], fields["Auth"]) = (keys.p256dh, keys.auth) }
+        return Self.id(of: try await post(notification, "", query: "&direct", more: fields))
+    }
+
+    /// Sends a native notification to up to 1,000 handles of its platform.
+    public func send(
+        _ notification: HubNotification,
+        to handles: [PlatformHandle]
+    ) async throws -> NotificationID? {
+        let devices = JSONValue.array(handles.map { .string(Self.batchText($0)) })
+        func part(_ name: String, _ type: String, _ body: [UInt8]) -> MultipartMixed.Part {
+            let disposition = "inline; name=\(name)"
+            return .init(fields: ["Content-Type": type, "Content-Disposition": disposition], body: body)
+        }
+        let batch = MultipartMixed(parts: [
+            part("notification", Self.contentType(notification), notification.body),
+            part("devices", "application/json", devices.serialized()),
+        ])
+        let boundary = Self.boundary(for: notification.body)
+        var fields = Self.fields(notification, "")
+        fields["Content-Type"] = "multipart/mixed; boundary=\"\(boundary)\""
+        return Self.id(
+            of: try await send(
+                "POST",
+                .batch(hub: hub),
+                query: "&direct",
+                fields: fields,
+                bytes: batch.bytes(boundary: boundary),
+                success: [200, 201]
+            )
+        )
+    }
+
+    private static func batchText(_ handle: PlatformHandle) -> String {
+        guard let keys = handle.keys else { return handle.text }
+        return JSONValue.object([
+            "endpoint": .string(handle.text), "p256dh": .string(keys.p256dh), "auth": .string(keys.auth),
+        ]).text
+    }
+
+    /// One that the payload does not hold; JSON of the devices holds no line end.
+    private static func boundary(for payload: [UInt8]) -> String {
+        var boundary = "tidings-batch"
+        while payload.firstRange(of: "--\(boundary)".utf8) != nil {
+            boundary += "-\(UInt32.random(in: .min ... .max))"
+        }
+        return boundary
+    }
+
     /// Sends at a later moment, up to seven days ahead; a past one means at once. ``cancel(_:)`` takes it back.
     ///
     /// - Returns: The id for ``details(_:)``; nil from a hub that tells none.
@@ -165,14 +221,11 @@ public struct HubClient: Sendable {
         _ tags: String,
         query: String,
         timeout: Duration? = nil,
-        scheduleTime: String? = nil
+        scheduleTime: String? = nil,
+        more: HTTPFields = [:]
     ) async throws -> HTTPAnswer {
-        var fields: HTTPFields = [
-            HubHeader.format: notification.format.text,
-            "Content-Type": Self.contentType(notification),
-        ]
-        if !tags.isEmpty { fields[HubHeader.tags] = tags }
-        for header in notification.headers { fields[header.name] = header.value }
+        var fields = Self.fields(notification, tags)
+        for line in more.lines { fields.append(line.name, line.value) }
         if let scheduleTime { fields[HubHeader.scheduleTime] = scheduleTime }
         return try await send(
             "POST",
@@ -183,6 +236,15 @@ public struct HubClient: Sendable {
             success: [200, 201],
             timeout: timeout
         )
+    }
+
+    private static func fields(_ notification: HubNotification, _ tags: String) -> HTTPFields {
+        var fields: HTTPFields = [
+            HubHeader.format: notification.format.text, "Content-Type": contentType(notification),
+        ]
+        if !tags.isEmpty { fields[HubHeader.tags] = tags }
+        for header in notification.headers { fields[header.name] = header.value }
+        return fields
     }
 
     private static func contentType(_ notification: HubNotification) -> String {
