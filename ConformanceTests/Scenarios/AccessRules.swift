@@ -78,7 +78,7 @@ struct AccessRules {
                 time: WorldClock(),
                 log: .inMemory()
             )
-            #expect(server.hubs["h"]?.listenMode == .strict)
+            #expect(server.host?.hub("h")?.listenMode == .strict)
             await server.stop()
             configuration.isDevelopment = true
             let development = try await TidingsServer.start(
@@ -86,7 +86,7 @@ struct AccessRules {
                 time: WorldClock(),
                 log: .inMemory()
             )
-            #expect(development.hubs["h"]?.listenMode == .original)
+            #expect(development.host?.hub("h")?.listenMode == .original)
             await development.stop()
         }
     }

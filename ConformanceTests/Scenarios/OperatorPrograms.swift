@@ -224,12 +224,12 @@ struct OperatorPrograms {
             #expect(try await health(url, trusting: first) == 200)
 
             let second = try issue("second")
-            try server.reload()
+            try await server.reload()
             #expect(try await health(url, trusting: second) == 200)
             await #expect(throws: OutboundError.self) { try await health(url, trusting: first) }
 
             try Files.replace(folder + "/key.pem", with: Array("no key".utf8))
-            #expect(throws: ConfigurationError.self) { try server.reload() }
+            await #expect(throws: ConfigurationError.self) { try await server.reload() }
             #expect(try await health(url, trusting: second) == 200)
             await server.stop()
         }

@@ -9,6 +9,8 @@ package final class SenderDirectory: Sendable {
 
     package subscript(platform: Platform) -> (any PlatformSender)? { senders.withLock { $0[platform] } }
 
+    package var all: [Platform: any PlatformSender] { senders.withLock { $0 } }
+
     /// Takes effect with the next block.
     package func replace(_ new: [Platform: any PlatformSender]) { senders.withLock { $0 = new } }
 }

@@ -1,3 +1,4 @@
+import Synchronization
 package import TidingsModels
 
 /// Draws randomness from whoever assembles the hub, so that the rules hold none of their own.
@@ -13,7 +14,7 @@ package struct InjectedRandom: RandomNumberGenerator, Sendable {
 /// One hub: its keys, its registrations and its sends.
 package final class Hub: Sendable {
     package let name: String
-    package let policies: [AccessPolicy]
+    private let current: Mutex<HubSettings>
     package let listenMode: ListenMode
     let store: any RegistrationStore
     let queue: any SendQueue
@@ -21,8 +22,6 @@ package final class Hub: Sendable {
     let time: any TimeSource
     let random: InjectedRandom
     let expressionLimits: TagExpressionLimits
-    /// How long a registration lives after its last write; nil for ever.
-    package let registrationTTL: Duration?
 
     /// The largest request body, as of the original.
     package static let notificationByteCountMax = 64 << 10
@@ -33,19 +32,17 @@ package final class Hub: Sendable {
 
     package init(
         name: String,
-        policies: [AccessPolicy],
+        settings: HubSettings,
         listenMode: ListenMode,
         store: any RegistrationStore,
         queue: any SendQueue,
         dispatcher: Dispatcher,
         time: any TimeSource,
         random: InjectedRandom,
-        expressionLimits: TagExpressionLimits = TagExpressionLimits(),
-        registrationTTL: Duration? = nil
+        expressionLimits: TagExpressionLimits = TagExpressionLimits()
     ) {
-        self.registrationTTL = registrationTTL
         self.name = name
-        self.policies = policies
+        current = Mutex(settings)
         self.listenMode = listenMode
         self.store = store
         self.queue = queue
@@ -56,7 +53,14 @@ package final class Hub: Sendable {
     }
 
     package var now: Timestamp { time.now }
-    var registrationExpiry: Timestamp { registrationTTL.map { time.now + $0 } ?? .never }
+
+    /// Takes effect with the next request.
+    package var settings: HubSettings {
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
+    }
+
+    var registrationExpiry: Timestamp { settings.registrationTTL.map { time.now + $0 } ?? .never }
 
     // MARK: Registrations
 
@@ -145,6 +149,10 @@ package final class Hub: Sendable {
             countMax: min(max(1, countMax), Self.pageCountMax),
             now: time.now
         )
+    }
+
+    package func registrationCount() async throws -> (registrations: Int, devices: Int) {
+        try await store.registrationCount()
     }
 
     private static func usable(_ text: String) throws(HubError) -> RegistrationID {

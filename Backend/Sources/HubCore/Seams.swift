@@ -89,6 +89,8 @@ package protocol RegistrationStore: Sendable {
     ) async throws
     /// Nil also for one that has expired.
     func installation(_ id: String, now: Timestamp) async throws -> Installation?
+    /// How many registrations there are, and how many handles they name.
+    func registrationCount() async throws -> (registrations: Int, devices: Int)
     /// Forgets registrations and installations that expired; returns how many.
     func removeExpired(now: Timestamp) async throws -> Int
     /// The registrations that still exist, ordered by number.

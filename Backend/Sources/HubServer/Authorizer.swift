@@ -1,5 +1,4 @@
 package import HTTPMessages
-package import HubCore
 import PushCredentials
 package import TidingsModels
 
@@ -11,12 +10,16 @@ package struct Authorizer: Sendable {
 
     package init(hosts: Set<String>) { self.hosts = hosts }
 
+    /// - Parameters:
+    ///   - policies: Those of the hub before those of the namespace.
+    ///   - subject: Whose they are, for people.
     /// - Throws: ``HubError`` `.unauthorized` that says which part of the token fails. Always 401, also for a missing
     ///   right: SDKs take 403 for throttling and repeat it.
     package func check(
         _ head: HTTPRequestHead,
         _ right: AccessRights,
-        at hub: Hub,
+        policies: [AccessPolicy],
+        of subject: String,
         now: Timestamp
     ) throws(HubError) -> AccessPolicy {
         guard let header = head.fields["Authorization"] else {
@@ -33,13 +36,13 @@ package struct Authorizer: Sendable {
         }
         let token = try SharedAccessSignature(parsing: header)
         // One text for an unknown name and a wrong key: which names exist is nobody's business.
-        guard let policy = hub.policies.first(where: { $0.name == token.keyName }),
+        guard let policy = policies.first(where: { $0.name == token.keyName }),
             token.isSigned(with: policy.primaryKey) || token.isSigned(with: policy.secondaryKey)
         else {
             throw HubError(
                 .unauthorized,
                 "InvalidSignature: The token has an invalid signature: it was not made with a key of the policy '\(token.keyName)' "
-                    + "of the hub '\(hub.name)' over the encoded resource, a line feed and the expiry."
+                    + "of \(subject) over the encoded resource, a line feed and the expiry."
             )
         }
         guard token.expiry >= now.seconds else {

@@ -9,6 +9,7 @@ struct HubCall {
     let request: HTTPRequest
     let hub: Hub
     let authorizer: Authorizer
+    let namespacePolicies: [AccessPolicy]
     let now: Timestamp
 
     var address: RequestAddress { RequestAddress(request.head, hub: hub.name) }
@@ -17,7 +18,13 @@ struct HubCall {
     /// - Throws: ``HubError`` `.unauthorized` when the token does not give the right.
     @discardableResult
     func authorize(_ right: AccessRights) throws(HubError) -> RegistrationWriter {
-        let policy = try authorizer.check(request.head, right, at: hub, now: now)
+        let policy = try authorizer.check(
+            request.head,
+            right,
+            policies: hub.settings.policies + namespacePolicies,
+            of: "the hub '\(hub.name)'",
+            now: now
+        )
         return RegistrationWriter(policy.rights, hub.listenMode)
     }
 
@@ -49,6 +56,8 @@ struct RequestAddress {
         target = head.target
     }
 
+    /// The hub's own address.
+    var hubURL: String { origin + HubRoute.hub(hub).path }
     var requestURL: String { origin + target.raw }
 
     /// The request's address with another continuation token.

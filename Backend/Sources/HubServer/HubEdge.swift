@@ -3,33 +3,20 @@ package import HTTPServing
 import HubAPI
 package import HubCore
 package import PushTelemetry
-import Synchronization
 package import TidingsModels
-
-/// The hubs of a server by name; names compare without case.
-package final class HubDirectory: Sendable {
-    private let hubs: Mutex<[String: Hub]>
-
-    package init(_ hubs: [Hub]) {
-        self.hubs = Mutex(Dictionary(hubs.map { ($0.name.lowercased(), $0) }) { first, _ in first })
-    }
-
-    package subscript(name: String) -> Hub? { hubs.withLock { $0[name.lowercased()] } }
-    package var all: [Hub] { hubs.withLock { Array($0.values) } }
-}
 
 /// The hub's HTTP edge: authorise, decode, call the hub, encode.
 package struct HubEdge: Sendable {
-    let hubs: HubDirectory
+    let hubs: any HubManagement
     let authorizer: Authorizer
     private let log: Log
-    private let counters: Counters
+    let counters: Counters
     let time: any TimeSource
     private let identifier: @Sendable () -> String
 
     /// - Parameter identifier: A new GUID at each call.
     package init(
-        hubs: HubDirectory,
+        hubs: any HubManagement,
         authorizer: Authorizer,
         log: Log,
         counters: Counters,
@@ -100,12 +87,28 @@ package struct HubEdge: Sendable {
                     + "installations, messages and schedulednotifications; docs/compatibility.md tells what is not offered."
             )
         }
-        guard let hub = hubs[route.hub] else {
+        try request.fields.refuseContentCoding()
+        switch route {
+        case .hubs(let isFull): return try await list(isFull: isFull, request)
+        case .hub(let name): return try await manage(name, request)
+        default: break
+        }
+        guard let hub = hubs.hub(route.hub) else {
             throw HubError(.notFound, "The hub '\(route.hub)' does not exist.")
         }
-        try request.fields.refuseContentCoding()
-        let call = HubCall(request: request, hub: hub, authorizer: authorizer, now: time.now)
+        let call = HubCall(
+            request: request,
+            hub: hub,
+            authorizer: authorizer,
+            namespacePolicies: hubs.namespacePolicies,
+            now: time.now
+        )
+        if hub.settings.isDisabled {
+            throw HubError(.forbidden, "The hub '\(hub.name)' is disabled (Status true in its description).")
+        }
+        counters.add("hub_calls_total{hub=\"\(hub.name)\"}")
         switch route {
+        case .hubs, .hub: throw HubError(.internalError, "an address of the namespace")
         case .registrationIDs, .registrations, .registration, .taggedRegistrations:
             return try await registrations(route, call)
         case .installation(_, let id): return try await installation(id, call)

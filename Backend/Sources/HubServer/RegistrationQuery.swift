@@ -12,10 +12,12 @@ package enum RegistrationQuery {
         return min(count, Hub.pageCountMax)
     }
 
-    package static func skip(_ target: RequestTarget) throws(HubError) -> Int? {
-        guard let text = target.parameter("$skip") else { return nil }
+    package static func skip(_ target: RequestTarget) throws(HubError) -> Int? { try number("$skip", target) }
+
+    static func number(_ name: String, _ target: RequestTarget) throws(HubError) -> Int? {
+        guard let text = target.parameter(name) else { return nil }
         guard let count = Int(text), count >= 0 else {
-            throw HubError(.badRequest, "$skip '\(text)' is not a number from 0.")
+            throw HubError(.badRequest, "\(name) '\(text)' is not a number from 0.")
         }
         return count
     }

@@ -46,6 +46,14 @@ extension SQLiteHubStore {
         }
     }
 
+    package func registrationCount() async throws -> (registrations: Int, devices: Int) {
+        try await database.read { connection in
+            try connection.row("SELECT count(*), count(DISTINCT handle_key) FROM registration") {
+                (row) throws(SQLiteError) in (Int(row.integer(0)), Int(row.integer(1)))
+            } ?? (0, 0)
+        }
+    }
+
     /// At most so many rows per call, so that a sweep does not hold the writer.
     private static let sweepCountMax = 1000
 

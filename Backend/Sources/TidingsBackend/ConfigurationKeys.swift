@@ -134,6 +134,13 @@ package enum ConfigurationKeys {
             $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
         },
         Key(
+            path: "hub.credentialOrigins",
+            help:
+                "origins without https that a hub's credentials may name, comma-separated (a gateway of your own)"
+        ) {
+            $0.credentialOrigins = Set($1.split(separator: ",").map(String.init))
+        },
+        Key(
             path: "hub.listen",
             help: "what a Listen key may change: strict (not what a Manage key made) or original (all)"
         ) {

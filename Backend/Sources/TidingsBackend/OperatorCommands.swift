@@ -240,18 +240,27 @@ enum KeyCommand {
                     "\(path)/keys/hubs.json does not exist: 'tidings serve' makes it at its first start"
                 )
             }
-            var keys = try HubKeys(path: path + "/keys/hubs.json")
-            for hub in options["hub"].map({ [$0] }) ?? keys.hubs {
-                guard keys.hubs.contains(hub) else {
-                    throw ConfigurationError("there is no hub '\(hub)' in \(path)")
-                }
-                for policy in try keys.policies(for: hub) {
+            let catalog = try HubCatalog(keys: path + "/keys")
+            func show(_ owner: String, _ policies: [AccessPolicy]) {
+                for policy in policies {
                     let string = HubConnectionString(
                         endpoint: endpoint,
                         keyName: policy.name,
                         key: policy.primaryKey
                     )
-                    Console.print("\(hub)  \(policy.rights.text)\n  \(string.text)")
+                    Console.print("\(owner)  \(policy.rights.text)\n  \(string.text)")
+                }
+            }
+            if let name = options["hub"] {
+                guard let entry = catalog[name] else {
+                    throw ConfigurationError("there is no hub '\(name)' in \(path)")
+                }
+                show(entry.description.name, entry.description.policies)
+            } else {
+                show("every hub", catalog.namespacePolicies)
+                for entry in catalog.entries.values.sorted(by: { $0.description.name < $1.description.name })
+                {
+                    show(entry.description.name, entry.description.policies)
                 }
             }
             return .success

@@ -18,6 +18,10 @@ final class Readiness: Sendable {
         state.withLock { $0.databases.append((name, database)) }
     }
 
+    func remove(_ name: String) {
+        state.withLock { $0.databases.removeAll { $0.name == name } }
+    }
+
     func drain() { state.withLock { $0.isDraining = true } }
 
     /// What stands against it, for people; empty when it is ready.

@@ -93,6 +93,27 @@ struct SenderAssembly {
         return senders
     }
 
+    /// The senders of the credentials that a hub's description holds.
+    func senders(_ hub: HubDescription, current: SenderDirectory) throws -> [Platform: any PlatformSender] {
+        var senders: [Platform: any PlatformSender] = [:]
+        let client = HTTPClient(trust: trust())
+        let credentials = DescribedCredentials(hub)
+        if let apns = try credentials.apns() {
+            let known = (current[.apns] as? APNsSender).flatMap { $0.settings == apns ? $0 : nil }
+            senders[.apns] = try known ?? APNsSender(apns, pool: try pool(apns.endpoint), time: time)
+        }
+        if let fcm = try credentials.fcmV1() {
+            let known = (current[.fcmV1] as? FCMv1Sender).flatMap { $0.settings == fcm ? $0 : nil }
+            senders[.fcmV1] =
+                try known ?? FCMv1Sender(fcm, pool: try pool(fcm.endpoint), client: client, time: time)
+        }
+        if let wns = try credentials.wns() {
+            let known = (current[.wns] as? WNSSender).flatMap { $0.settings == wns ? $0 : nil }
+            senders[.wns] = known ?? WNSSender(wns, client: client, time: time)
+        }
+        return senders
+    }
+
     /// The senders of a development hub: all three towards the own gateway.
     func senders(
         gateway credentials: GatewayCredentials,

@@ -57,7 +57,7 @@ enum ServeCommand {
             case .reload:
                 let log = Log("tidings")
                 do {
-                    try server.reload()
+                    try await server.reload()
                     log.info("reloaded")
                 } catch {
                     // What was there goes on.
@@ -114,6 +114,7 @@ enum ServeCommand {
                 lines.append("  hub '\(hub)'  \(string)")
             }
         }
+        if let string = endpoints.namespaceConnectionString { lines.append("  every hub     \(string)") }
         Console.error(lines.joined(separator: "\n") + "\n")
     }
 }

@@ -33,8 +33,7 @@ struct ServerAssembly {
     let tls: TLSContext?
     var endpoints = TidingsServer.Endpoints()
     var servers: [HTTPServer] = []
-    var hubs: [Hub] = []
-    var stores: [SQLiteHubStore] = []
+    var host: HubHost?
     var mailbox: SQLiteMailbox?
     var gateway: PushGateway?
     var gatewayCredentials: GatewayCredentials?
@@ -149,8 +148,8 @@ struct ServerAssembly {
     /// After a failure: nothing may go on running.
     func abandon() async {
         for server in servers { await server.drain(within: .zero) }
-        for hub in hubs { await hub.dispatcher.stop() }
-        for store in stores { store.close() }
+        await host?.stopDispatchers()
+        host?.close()
         backendStore?.close()
         mailbox?.close()
     }
@@ -208,20 +207,16 @@ struct ServerAssembly {
 
     mutating func startHubs() async throws {
         guard configuration.services.contains(.hub) else { return }
-        var keys = try HubKeys(path: configuration.statePath + "/keys/hubs.json")
-        var settings = configuration.hubs
-        if configuration.isDevelopment, settings.isEmpty {
-            settings = [.init(name: TidingsServer.developmentHub)]
-        }
-        var policies: [String: [AccessPolicy]] = [:]
-        for hub in settings {
-            policies[hub.name] = try keys.policies(for: hub.name)
-            hubs.append(try await makeHub(hub, policies[hub.name] ?? []))
-        }
+        var catalog = try HubCatalog(keys: configuration.statePath + "/keys")
+        try catalog.addRootPolicy(now: time.now)
+        var names = configuration.hubs.map(\.name)
+        if configuration.isDevelopment, names.isEmpty { names = [TidingsServer.developmentHub] }
+        let host = HubHost(catalog, try hubFactory(), time: time)
+        self.host = host
         // Before anyone can send: what an earlier run left is taken up once.
-        for hub in hubs { await hub.dispatcher.resume() }
+        try await host.start(configured: names)
         let edge = HubEdge(
-            hubs: HubDirectory(hubs),
+            hubs: host,
             authorizer: Authorizer(hosts: knownHosts),
             log: log.named("hub"),
             counters: counters,
@@ -230,13 +225,16 @@ struct ServerAssembly {
         )
         let address = try listen(configuration.hubAddress, "hub") { await edge.respond(to: $0) }
         endpoints.hub = address
-        for (hub, policies) in policies {
-            for policy in policies {
-                guard let endpoint = HTTPURL(address) else { continue }
-                endpoints.connectionStrings[hub, default: [:]][policy.name] =
-                    HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey).text
+        guard let endpoint = HTTPURL(address) else { return }
+        func text(_ policy: AccessPolicy) -> String {
+            HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey).text
+        }
+        for hub in host.hubs {
+            for policy in hub.settings.policies {
+                endpoints.connectionStrings[hub.name, default: [:]][policy.name] = text(policy)
             }
         }
+        endpoints.namespaceConnectionString = host.namespacePolicies.first.map(text)
     }
 
     private var knownHosts: Set<String> {
@@ -245,51 +243,95 @@ struct ServerAssembly {
         return hosts
     }
 
-    private mutating func makeHub(
-        _ settings: ServerConfiguration.HubSettings,
-        _ policies: [AccessPolicy]
-    ) async throws -> Hub {
-        let index = RoaringIndex(seed: UInt64.random(in: .min ... .max))
-        let file = PercentEncoding.encode(settings.name.lowercased())
-        let store = try await SQLiteHubStore(
-            path: configuration.statePath + "/hubs/\(file).sqlite",
-            index: index
+    private func hubFactory() throws -> HubHost.Factory {
+        let (configuration, time, retry, log, counters) = (
+            configuration, time, retry, log.named("hub"), counters
         )
-        stores.append(store)
-        add(store.database, "hub:\(settings.name)")
-        let senders: [Platform: any PlatformSender]
+        let (metrics, readiness) = (metrics, readiness)
         let assembly = try senderAssembly()
-        if configuration.isDevelopment, let credentials = gatewayCredentials, let origin = endpoints.gateway {
-            senders = try assembly.senders(
-                gateway: credentials,
-                origin: origin,
-                bundleID: TidingsServer.developmentBundleID
-            )
-        } else {
-            senders = try assembly.senders(settings)
+        let gateway = configuration.isDevelopment ? gatewayCredentials : nil
+        let origin = endpoints.gateway
+        let folder = configuration.statePath + "/hubs/"
+        let configured = configuration.hubs
+        let isConfigured = { @Sendable (name: String) in
+            configuration.isDevelopment && configured.isEmpty && name == TidingsServer.developmentHub
+                || configured.contains { $0.name.lowercased() == name.lowercased() }
         }
-        let random = InjectedRandom { UInt64.random(in: .min ... .max) }
-        let dispatcher = Dispatcher(
-            hub: settings.name,
-            store: store,
-            index: index,
-            queue: store,
-            senders: SenderDirectory(senders),
-            time: time,
-            retry: retry,
-            random: random,
-            observer: DispatchLog(log: log.named("hub"), counters: counters)
-        )
-        metrics.add(dispatcher, hub: settings.name)
-        return Hub(
-            name: settings.name,
-            policies: policies,
-            listenMode: configuration.listenMode ?? (configuration.isDevelopment ? .original : .strict),
-            store: store,
-            queue: store,
-            dispatcher: dispatcher,
-            time: time,
-            random: random
+        // A hub that is made again gets other files than the one before it, which may still be closing.
+        let path = { @Sendable (hub: HubDescription) in
+            let file = PercentEncoding.encode(hub.name.lowercased())
+            return folder + (isConfigured(hub.name) ? file : "\(file)-\(hub.created.milliseconds)")
+                + ".sqlite"
+        }
+        return HubHost.Factory(
+            open: { description in
+                let index = RoaringIndex(seed: UInt64.random(in: .min ... .max))
+                let store = try await SQLiteHubStore(path: path(description), index: index)
+                let random = InjectedRandom { UInt64.random(in: .min ... .max) }
+                let dispatcher = Dispatcher(
+                    hub: description.name,
+                    store: store,
+                    index: index,
+                    queue: store,
+                    senders: SenderDirectory([:]),
+                    time: time,
+                    retry: retry,
+                    random: random,
+                    observer: DispatchLog(log: log, counters: counters)
+                )
+                let hub = Hub(
+                    name: description.name,
+                    settings: HubSettings(description),
+                    listenMode: configuration.listenMode
+                        ?? (configuration.isDevelopment ? .original : .strict),
+                    store: store,
+                    queue: store,
+                    dispatcher: dispatcher,
+                    time: time,
+                    random: random
+                )
+                return (hub, store)
+            },
+            senders: { description, current in
+                var senders: [Platform: any PlatformSender] = [:]
+                if let gateway, let origin {
+                    // They do not change: new ones would begin with new access tokens.
+                    let own = current.all.filter { description.credentials[$0.key] == nil }
+                    senders =
+                        own.isEmpty
+                        ? try assembly.senders(
+                            gateway: gateway,
+                            origin: origin,
+                            bundleID: TidingsServer.developmentBundleID
+                        )
+                        : own
+                } else if let settings = configured.first(where: {
+                    $0.name.lowercased() == description.name.lowercased()
+                }) {
+                    senders = try assembly.senders(settings, current: current)
+                }
+                let described = try assembly.senders(description, current: current)
+                return senders.merging(described) { _, new in new }
+            },
+            isTrusted: { address in
+                guard let url = HTTPURL(address) else { return false }
+                return url.origin == origin
+                    || url.origin == configuration.gatewayURL.flatMap { HTTPURL($0)?.origin }
+                    || configuration.credentialOrigins.contains(url.origin)
+            },
+            removeFiles: { description in
+                for suffix in ["", "-wal", "-shm"] { Files.remove(path(description) + suffix) }
+            },
+            opened: { hub, store in
+                metrics.add(store.database, name: "hub:\(hub.name)")
+                readiness.add("hub:\(hub.name)", store.database)
+                metrics.add(hub.dispatcher, hub: hub.name)
+            },
+            closed: { hub in
+                metrics.remove("database=\"hub:\(hub.name)\"")
+                metrics.remove("hub=\"\(hub.name)\"")
+                readiness.remove("hub:\(hub.name)")
+            }
         )
     }
 

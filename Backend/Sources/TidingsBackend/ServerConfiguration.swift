@@ -76,6 +76,8 @@ public struct ServerConfiguration: Sendable {
     /// Who may read `/-/metrics` besides this machine.
     package var metricsAddresses: Set<String> = []
     package var hubs: [HubSettings] = []
+    /// Origins besides https ones that a hub's credentials may name.
+    package var credentialOrigins: Set<String> = []
     /// Nil: as at the original in development, else strict.
     package var listenMode: ListenMode?
     /// How providers and devices reach the gateway.

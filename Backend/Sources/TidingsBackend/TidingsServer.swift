@@ -2,7 +2,6 @@ package import AppBackend
 import EventLoops
 package import HTTPServing
 package import HubCore
-package import HubServer
 import HubStore
 import ProcessLifecycle
 import PushGateway
@@ -19,6 +18,8 @@ public final class TidingsServer: Sendable {
         package var authorityFile: String?
         /// By hub name: the policies' connection strings, by policy name.
         package var connectionStrings: [String: [String: String]] = [:]
+        /// Of the policy that holds at every hub.
+        package var namespaceConnectionString: String?
         /// The files that the gateway issued, for provider libraries.
         package var serviceAccountFile: String?
         package var apnsKeyFile: String?
@@ -36,11 +37,10 @@ public final class TidingsServer: Sendable {
     package let endpoints: Endpoints
     /// Who may sign in; nil without an app back end.
     package let backendStore: BackendStore?
-    package let hubs: HubDirectory
+    package let host: HubHost?
     private let servers: [HTTPServer]
     /// The gateway's come first in ``servers``.
     private let gatewayServerCount: Int
-    private let stores: [SQLiteHubStore]
     private let mailbox: SQLiteMailbox?
     private let folder: StateFolder
     private let configuration: ServerConfiguration
@@ -80,10 +80,9 @@ public final class TidingsServer: Sendable {
     private init(_ assembly: ServerAssembly) {
         endpoints = assembly.endpoints
         backendStore = assembly.backendStore
-        hubs = HubDirectory(assembly.hubs)
+        host = assembly.host
         servers = assembly.servers
         gatewayServerCount = assembly.gateway == nil ? 0 : 1
-        stores = assembly.stores
         mailbox = assembly.mailbox
         folder = assembly.folder
         configuration = assembly.configuration
@@ -91,8 +90,8 @@ public final class TidingsServer: Sendable {
         metrics = assembly.metrics
         readiness = assembly.readiness
         lag = assembly.lag
-        let (gateway, backend, stores, time, log) = (
-            assembly.gateway, assembly.backend, assembly.stores, assembly.time, assembly.log
+        let (gateway, backend, host, time, log) = (
+            assembly.gateway, assembly.backend, assembly.host, assembly.time, assembly.log
         )
         // Cancelled by `stop`.
         sweeper = Task {
@@ -101,7 +100,7 @@ public final class TidingsServer: Sendable {
                 do {
                     try await gateway?.sweep()
                     try await backend?.sweep()
-                    for store in stores {
+                    for store in host?.stores ?? [] {
                         _ = try await store.removeExpired(now: time.now)
                         _ = try await store.removeEnded(
                             before: Timestamp(
@@ -136,9 +135,9 @@ public final class TidingsServer: Sendable {
         // The back end first, then the hub, then its dispatchers, then the gateway: what each accepted can still pass
         // through the next, and no dispatcher takes a stopping gateway for one in trouble.
         for server in servers.dropFirst(gatewayServerCount).reversed() { await server.drain() }
-        for hub in hubs.all { await hub.dispatcher.stop() }
+        await host?.stopDispatchers()
         for server in servers.prefix(gatewayServerCount) { await server.drain() }
-        for store in stores { store.close() }
+        host?.close()
         backendStore?.close()
         mailbox?.close()
         lag.stop()
@@ -148,19 +147,10 @@ public final class TidingsServer: Sendable {
     /// Reads the certificate, the key and the hubs' credential files again, under the names that the configuration gives them.
     ///
     /// Open connections keep their certificate, and pushes under way their credentials. With an error nothing has changed.
-    package func reload() throws {
+    package func reload() async throws {
         let tls = try ServerAssembly.configuredTLS(configuration)
-        var senders: [(Hub, [Platform: any PlatformSender])] = []
-        for settings in configuration.hubs {
-            guard let hub = hubs[settings.name] else { continue }
-            let assembly = SenderAssembly(time: time, gatewayAuthority: nil)
-            senders.append((hub, try assembly.senders(settings, current: hub.dispatcher.senders)))
-        }
+        try await host?.reload()
         if let tls { for server in servers { server.replace(tls: tls) } }
-        // In development the credentials are the own gateway's, which do not change.
-        if !configuration.isDevelopment {
-            for (hub, senders) in senders { hub.dispatcher.senders.replace(senders) }
-        }
     }
 
     /// Open connections of all listeners.

@@ -83,7 +83,7 @@ struct TestHub {
         )
         let hub = Hub(
             name: "h",
-            policies: [],
+            settings: HubSettings(policies: []),
             listenMode: .strict,
             store: store,
             queue: store,

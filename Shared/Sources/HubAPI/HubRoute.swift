@@ -2,6 +2,9 @@ package import HTTPMessages
 
 /// Every address of a hub. The server matches it, the client prints it.
 package enum HubRoute: Equatable, Sendable {
+    /// The hubs of the namespace: in full below `$Resources`, else as titles alone.
+    case hubs(isFull: Bool)
+    case hub(String)
     case registrationIDs(hub: String)
     case registrations(hub: String)
     /// The id as text: one that is malformed is answered with 410, not 404.
@@ -14,8 +17,11 @@ package enum HubRoute: Equatable, Sendable {
     case scheduledMessage(hub: String, id: String)
     case installation(hub: String, id: String)
 
+    /// Empty for the namespace.
     package var hub: String {
         switch self {
+        case .hubs: ""
+        case .hub(let hub): hub
         case .registrationIDs(let hub), .registrations(let hub), .registration(let hub, _),
             .taggedRegistrations(let hub, _), .messages(let hub), .batch(let hub), .message(let hub, _),
             .scheduledMessages(let hub), .scheduledMessage(let hub, _), .installation(let hub, _):
@@ -27,6 +33,8 @@ package enum HubRoute: Equatable, Sendable {
     package var path: String {
         let root = "/" + PercentEncoding.encode(hub)
         return switch self {
+        case .hubs(let isFull): isFull ? "/$Resources/NotificationHubs" : "/"
+        case .hub: root
         case .registrationIDs: root + "/registrationids"
         case .registrations: root + "/registrations"
         case .registration(_, let id): root + "/registrations/" + PercentEncoding.encode(id)
@@ -44,9 +52,20 @@ package enum HubRoute: Equatable, Sendable {
     /// Fixed words match without case, and a trailing slash is optional. Nil for an unknown path.
     package init?(_ target: RequestTarget) {
         let segments = target.segments
-        guard segments.count >= 2 else { return nil }
-        let hub = segments[0]
         let words = segments.map { $0.lowercased() }
+        guard let hub = segments.first else {
+            self = .hubs(isFull: false)
+            return
+        }
+        if words[0] == "$resources" {
+            guard words.count == 2, words[1] == "notificationhubs" else { return nil }
+            self = .hubs(isFull: true)
+            return
+        }
+        guard segments.count >= 2 else {
+            self = .hub(hub)
+            return
+        }
         switch (segments.count, words[1]) {
         case (2, "registrationids"): self = .registrationIDs(hub: hub)
         case (2, "registrations"): self = .registrations(hub: hub)

@@ -20,7 +20,7 @@ package enum RegistrationXML {
 
     private static func entryContent(_ registration: Registration, url: String) -> String {
         let url = XMLText.escaped(url)
-        let time = wholeSeconds(registration.updated)
+        let time = registration.updated.wholeSeconds
         return "<id>\(url)</id><title type=\"text\">\(registration.id)</title><published>\(time)</published>"
             + "<updated>\(time)</updated><link rel=\"self\" href=\"\(url)\"/>"
             + "<content type=\"application/xml\">\(description(registration))</content>"
@@ -37,17 +37,13 @@ package enum RegistrationXML {
         var text =
             "<feed xmlns=\"\(atom)\"><title type=\"text\">Registrations</title><id>\(XMLText.escaped(url))</id>"
         text +=
-            "<updated>\(wholeSeconds(updated))</updated><link rel=\"self\" href=\"\(XMLText.escaped(url))\"/>"
+            "<updated>\(updated.wholeSeconds)</updated><link rel=\"self\" href=\"\(XMLText.escaped(url))\"/>"
         if let nextURL { text += "<link rel=\"next\" href=\"\(XMLText.escaped(nextURL))\"/>" }
         for registration in registrations {
             text += "<entry a:etag=\"W/&quot;\(registration.etag)&quot;\" xmlns:a=\"\(metadata)\">"
             text += entryContent(registration, url: entryURL(registration)) + "</entry>"
         }
         return text + "</feed>"
-    }
-
-    private static func wholeSeconds(_ time: Timestamp) -> String {
-        String(time.description.dropLast(5)) + "Z"
     }
 
     /// The description, its members in the order of the original's data contract: the .NET reader drops others.

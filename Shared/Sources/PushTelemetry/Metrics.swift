@@ -100,6 +100,16 @@ package final class Metrics: Sendable {
         }
     }
 
+    /// Forgets what was added with these labels.
+    package func remove(_ labels: String) {
+        state.withLock { state in
+            for entry in state.entries where entry.labels == labels {
+                if case .gauge(let read, _) = entry.source { state.reads[read] = { [] } }
+            }
+            state.entries.removeAll { $0.labels == labels }
+        }
+    }
+
     /// Exposition format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/): the samples of one name stand
     /// together below one TYPE line.
     package func prometheusText() async -> String {

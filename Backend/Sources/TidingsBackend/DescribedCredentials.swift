@@ -1,0 +1,95 @@
+import HTTPMessages
+import JSONBytes
+import PlatformSenders
+import ProcessLifecycle
+import PushCredentials
+import TidingsModels
+
+/// The credentials of a hub's description, as the senders take them (protocol reference, section 9.2). What has no sender yet is nil.
+struct DescribedCredentials {
+    private let hub: HubDescription
+
+    init(_ hub: HubDescription) { self.hub = hub }
+
+    /// Token mode. The environment is told by the endpoint; .NET names a certificate gateway also in token mode.
+    func apns() throws -> APNsSettings? {
+        guard let values = hub.credentials[.apns], let token = values["Token"], !token.isEmpty else {
+            return nil
+        }
+        let settings = APNsSettings(
+            endpoint: try Self.appleEndpoint(values["Endpoint"] ?? ""),
+            keyID: values["KeyId"] ?? "",
+            teamID: values["AppId"] ?? "",
+            bundleID: values["AppName"] ?? "",
+            privateKey: Self.pem(token)
+        )
+        do throws(CredentialError) { _ = try SigningKey.privateKey(settings.privateKey) } catch {
+            throw ConfigurationError("the apns credential's Token is no private key: \(error)")
+        }
+        return settings
+    }
+
+    private static func appleEndpoint(_ text: String) throws -> HTTPURL {
+        let lower = text.lowercased()
+        let isApple = text.isEmpty || !lower.contains("/") || lower.contains(".push.apple.com")
+        let isSandbox = lower.contains("sandbox") || lower.contains("development")
+        let address = isApple ? "https://api.\(isSandbox ? "development." : "")push.apple.com" : text
+        guard let url = HTTPURL(address), let origin = HTTPURL(url.origin) else {
+            throw ConfigurationError("the apns credential's Endpoint '\(text)' is not an address")
+        }
+        return origin
+    }
+
+    /// The text of a key, with its header lines and real line ends.
+    private static func pem(_ text: String) -> String {
+        let text = text.replacing("\\n", with: "\n")
+        if text.contains("-----BEGIN") { return String(text) }
+        return "-----BEGIN PRIVATE KEY-----\n\(text)\n-----END PRIVATE KEY-----\n"
+    }
+
+    func fcmV1() throws -> FCMv1Settings? {
+        guard let values = hub.credentials[.fcmV1], let key = values["PrivateKey"], !key.isEmpty else {
+            return nil
+        }
+        let pem = Self.pem(key)
+        let account = JSONValue.object([
+            "project_id": .string(values["ProjectId"] ?? ""),
+            "client_email": .string(values["ClientEmail"] ?? ""),
+            "private_key": .string(pem),
+            // Equal names are equal keys.
+            "private_key_id": .string(Hex.encode(Digests.sha256(Array(pem.utf8)))),
+            "token_uri": .string(values["TokenUrl"] ?? "https://oauth2.googleapis.com/token"),
+        ])
+        let text = values["Endpoint"] ?? "https://fcm.googleapis.com"
+        guard let endpoint = HTTPURL(text) else {
+            throw ConfigurationError("the fcmV1 credential's Endpoint '\(text)' is not an address")
+        }
+        do throws(FCMv1Settings.Failure) {
+            return try FCMv1Settings(
+                serviceAccount: account.serialized(),
+                endpoint: endpoint,
+                sendsDeliveryID: endpoint.host != "fcm.googleapis.com"
+            )
+        } catch {
+            throw ConfigurationError("the fcmV1 credential cannot be used: \(error)")
+        }
+    }
+
+    func wns() throws -> WNSSettings? {
+        guard let values = hub.credentials[.wns], let secret = values["SecretKey"], !secret.isEmpty else {
+            return nil
+        }
+        let text = values["WindowsLiveEndpoint"] ?? "https://login.live.com/accesstoken.srf"
+        guard let tokenURL = HTTPURL(text) else {
+            throw ConfigurationError("the wns credential's WindowsLiveEndpoint '\(text)' is not an address")
+        }
+        let isOwn = tokenURL.host != "login.live.com"
+        return WNSSettings(
+            packageSID: values["PackageSid"] ?? "",
+            secretKey: secret,
+            tokenURL: tokenURL,
+            gatewayOrigins: isOwn ? [tokenURL.origin] : [],
+            sendsDeliveryID: isOwn
+        )
+    }
+}
