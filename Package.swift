@@ -308,5 +308,14 @@ let package = Package(
                 "tidings",
             ]
         ),
+        tests(
+            "RecordingTests",
+            path: "ConformanceTests/Recordings",
+            [
+                "TidingsConformance", "TidingsModels", "TidingsBackend", "HubClient", "HubAPI", "JSONBytes",
+                "XMLBytes",
+                "HTTPMessages", "OutboundHTTP", "PushCredentials", "ProcessLifecycle",
+            ]
+        ),
     ] + fuzzing
 )

@@ -28,7 +28,17 @@ extension Dispatcher {
         func all(_ outcome: Outcome, _ reason: String) -> AttemptResult {
             fail(send, unit.targets[0], outcome, reason)
             result.add(outcome, unit.platform, count: unit.targets.count)
+            result.failures = unit.targets.prefix(TargetFailure.countMax).map {
+                failure(send, $0, outcome, reason)
+            }
             return result
+        }
+        func failed(_ target: StoredRegistration, _ outcome: Outcome, _ reason: String) {
+            result.add(outcome, unit.platform)
+            fail(send, target, outcome, reason)
+            if result.failures.count < TargetFailure.countMax {
+                result.failures.append(failure(send, target, outcome, reason))
+            }
         }
         let payload: PlatformPayload
         switch unit.payload {
@@ -45,20 +55,16 @@ extension Dispatcher {
             switch answer {
             case .accepted: result.add(.success, unit.platform)
             case .dead(let outcome, let reason, let asOf):
-                result.add(outcome, unit.platform)
-                fail(send, target, outcome, reason)
+                failed(target, outcome, reason)
                 dead.append((target, asOf))
-            case .refused(let outcome, let reason):
-                result.add(outcome, unit.platform)
-                fail(send, target, outcome, reason)
+            case .refused(let outcome, let reason): failed(target, outcome, reason)
             case .retry(let outcome, let reason, let after):
                 let count = (attemptCounts[target.number] ?? 0) + 1
                 var random = random
                 let jitter = Double.random(in: 0..<1, using: &random)
                 let due = time.now + retry.delay(afterAttempt: count - 1, asked: after, jitter: jitter)
                 guard count < retry.attemptCountMax, due < end else {
-                    result.add(outcome, unit.platform)
-                    fail(send, target, outcome, reason)
+                    failed(target, outcome, reason)
                     continue
                 }
                 result.retries.append(
@@ -121,6 +127,23 @@ extension Dispatcher {
             hub: hub,
             send.id,
             target.registration.content.handle,
+            outcome: outcome,
+            reason: reason
+        )
+    }
+
+    nonisolated func failure(
+        _ send: PendingSend,
+        _ target: StoredRegistration,
+        _ outcome: Outcome,
+        _ reason: String
+    ) -> TargetFailure {
+        TargetFailure(
+            notification: send.id,
+            time: time.now,
+            handle: target.registration.content.handle,
+            registration: send.handles == nil ? target.registration.id.text : "",
+            installation: target.slot?.installation,
             outcome: outcome,
             reason: reason
         )

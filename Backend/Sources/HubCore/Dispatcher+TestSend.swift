@@ -63,7 +63,7 @@ extension Dispatcher {
         _ answers: [(StoredRegistration, TargetAnswer)]
     ) async throws -> NotificationOutcome {
         var result = NotificationOutcome()
-        var counts = OutcomeCounts()
+        var attempt = AttemptResult()
         for (target, answer) in answers {
             let content = target.registration.content
             let outcome: Outcome
@@ -73,9 +73,10 @@ extension Dispatcher {
             case .dead(let why, let text, _), .retry(let why, let text, _), .refused(let why, let text):
                 (outcome, reason) = (why, text)
                 fail(send, target, outcome, reason)
+                attempt.failures.append(failure(send, target, outcome, reason))
             }
             if outcome == .success { result.success += 1 } else { result.failure += 1 }
-            counts[content.handle.platform, default: [:]][outcome, default: 0] += 1
+            attempt.add(outcome, content.handle.platform)
             result.results.append(
                 RegistrationResult(
                     applicationPlatform: content.handle.platform,
@@ -87,8 +88,8 @@ extension Dispatcher {
             )
         }
         let state = answers.isEmpty ? NotificationState.noTargetFound : .completed
-        try await queue.record(send, state, counts, now: time.now)
-        observer.attempted(hub: hub, AttemptResult(outcomes: counts))
+        try await queue.record(send, state, attempt, now: time.now)
+        observer.attempted(hub: hub, attempt)
         observer.sendEnded(hub: hub, send.id, state: state, targets: answers.count)
         return result
     }

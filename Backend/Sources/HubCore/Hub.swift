@@ -15,12 +15,15 @@ package struct InjectedRandom: RandomNumberGenerator, Sendable {
 package final class Hub: Sendable {
     package let name: String
     private let current: Mutex<HubSettings>
+    private let settingsChanged: @Sendable (HubSettings) -> Void
     package let listenMode: ListenMode
     let store: any RegistrationStore
-    let queue: any SendQueue
+    package let queue: any SendQueue
     package let dispatcher: Dispatcher
     let time: any TimeSource
     let random: InjectedRandom
+    /// Nil where there are none.
+    package let jobs: HubJobs?
     let expressionLimits: TagExpressionLimits
 
     /// The largest request body, as of the original.
@@ -39,6 +42,8 @@ package final class Hub: Sendable {
         dispatcher: Dispatcher,
         time: any TimeSource,
         random: InjectedRandom,
+        jobs: HubJobs? = nil,
+        settingsChanged: @escaping @Sendable (HubSettings) -> Void = { _ in },
         expressionLimits: TagExpressionLimits = TagExpressionLimits()
     ) {
         self.name = name
@@ -49,6 +54,8 @@ package final class Hub: Sendable {
         self.dispatcher = dispatcher
         self.time = time
         self.random = random
+        self.jobs = jobs
+        self.settingsChanged = settingsChanged
         self.expressionLimits = expressionLimits
     }
 
@@ -57,7 +64,10 @@ package final class Hub: Sendable {
     /// Takes effect with the next request.
     package var settings: HubSettings {
         get { current.withLock { $0 } }
-        set { current.withLock { $0 = newValue } }
+        set {
+            current.withLock { $0 = newValue }
+            settingsChanged(newValue)
+        }
     }
 
     var registrationExpiry: Timestamp { settings.registrationTTL.map { time.now + $0 } ?? .never }

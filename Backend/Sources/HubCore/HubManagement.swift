@@ -13,7 +13,7 @@ package protocol HubManagement: Sendable {
     /// On disk, and the hub open, when it returns.
     /// - Throws: ``HubError`` `.conflict` when the hub is there, `.badRequest` by ``HubDescriptionRules``.
     func create(_ description: HubDescription) async throws -> HubDescription
-    /// Replaces the whole description; pushes under way keep their credentials.
+    /// Replaces the whole description; pushes under way keep their credentials. Without policies those of before stay.
     /// - Throws: ``HubError`` `.notFound`, `.badRequest`.
     func update(_ description: HubDescription) async throws -> HubDescription
     /// Removes the hub with its registrations and notifications.

@@ -213,6 +213,8 @@ package struct RetryTarget: Sendable, Equatable {
 package struct AttemptResult: Sendable {
     package var outcomes: OutcomeCounts
     package var retries: [RetryTarget]
+    /// Targets that their platforms did not accept, up to ``TargetFailure/countMax`` of them.
+    package var failures: [TargetFailure] = []
 
     package init(outcomes: OutcomeCounts = [:], retries: [RetryTarget] = []) {
         self.outcomes = outcomes
@@ -228,6 +230,7 @@ package struct AttemptResult: Sendable {
             for (outcome, count) in counts { add(outcome, platform, count: count) }
         }
         retries += other.retries
+        failures += other.failures.prefix(max(0, TargetFailure.countMax - failures.count))
     }
 }
 
@@ -276,9 +279,13 @@ package protocol SendQueue: Sendable {
     func record(
         _ send: PendingSend,
         _ state: NotificationState,
-        _ outcomes: OutcomeCounts,
+        _ result: AttemptResult,
         now: Timestamp
     ) async throws
+    /// What the platforms did not accept of one send, in order.
+    func failures(of id: NotificationID) async throws -> [TargetFailure]
+    /// What they did not accept in a span of time, in order.
+    func failures(from: Timestamp, until: Timestamp, countMax: Int) async throws -> [TargetFailure]
     /// Forgets sends that ended before a moment; returns how many.
     func removeEnded(before: Timestamp) async throws -> Int
 }

@@ -44,9 +44,10 @@ struct RequestAddress {
         case registration(RegistrationID)
         case message(NotificationID)
         case scheduledMessage(NotificationID)
+        case job(String)
     }
 
-    private let origin: String
+    let origin: String
     private let hub: String
     private let target: RequestTarget
 
@@ -74,6 +75,7 @@ struct RequestAddress {
             case .registrationID(let id): HubRoute.registrationIDs(hub: hub).path + "/\(id)"
             case .registration(let id): HubRoute.registration(hub: hub, id: id.text).path
             case .message(let id): HubRoute.message(hub: hub, id: id.text).path
+            case .job(let id): HubRoute.job(hub: hub, id: id).path
             case .scheduledMessage(let id): HubRoute.scheduledMessage(hub: hub, id: id.text).path
             }
         return origin + path + target.rawQuery

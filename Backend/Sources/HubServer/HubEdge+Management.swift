@@ -95,7 +95,7 @@ extension HubEdge {
         SharedAccessHost.firstLabel(request.head.authority)
     }
 
-    private func authorizeNamespace(_ request: HTTPRequest) throws(HubError) {
+    func authorizeNamespace(_ request: HTTPRequest) throws(HubError) {
         _ = try authorizer.check(
             request.head,
             .manage,

@@ -53,7 +53,11 @@ extension HubEdge {
             var response = HTTPResponse(
                 200,
                 Self.xml,
-                text: NotificationDetailsXML.text(details, location: location)
+                text: NotificationDetailsXML.text(
+                    details,
+                    location: location,
+                    errorDetails: errorDetails(call, details)
+                )
             )
             response.fields[HubHeader.traceID] = details.trace?.text
             return response

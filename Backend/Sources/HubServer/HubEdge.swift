@@ -12,7 +12,8 @@ package struct HubEdge: Sendable {
     private let log: Log
     let counters: Counters
     let time: any TimeSource
-    private let identifier: @Sendable () -> String
+    let identifier: @Sendable () -> String
+    let files: FileContainers?
 
     /// - Parameter identifier: A new GUID at each call.
     package init(
@@ -21,6 +22,7 @@ package struct HubEdge: Sendable {
         log: Log,
         counters: Counters,
         time: any TimeSource,
+        files: FileContainers? = nil,
         identifier: @escaping @Sendable () -> String
     ) {
         self.hubs = hubs
@@ -29,6 +31,7 @@ package struct HubEdge: Sendable {
         self.counters = counters
         self.time = time
         self.identifier = identifier
+        self.files = files
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -80,6 +83,7 @@ package struct HubEdge: Sendable {
     }
 
     private func answer(_ request: HTTPRequest) async throws -> HTTPResponse {
+        if request.target.segments.first == "-" { return try await files(request) }
         guard let route = HubRoute(request.target) else {
             throw HubError(
                 .notFound,
@@ -112,6 +116,8 @@ package struct HubEdge: Sendable {
         case .registrationIDs, .registrations, .registration, .taggedRegistrations:
             return try await registrations(route, call)
         case .installation(_, let id): return try await installation(id, call)
+        case .jobs, .job: return try await jobs(route, call)
+        case .feedback: return try feedbackContainer(call)
         case .messages, .batch, .message, .scheduledMessages, .scheduledMessage:
             let response = try await messages(route, call)
             if response.status.code == 201 { counters.add("hub_notifications_accepted_total") }

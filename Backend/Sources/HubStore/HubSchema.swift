@@ -5,6 +5,7 @@ extension Database.Schema {
     ///
     /// `registration.handle_key` is a stable hash of platform and handle; equal keys are compared by the record.
     /// `registration.installation` is set for the rows that stand for an installation; `expires` is null for never.
+    /// `job.done` counts the lines of an import that are done; `job_line` holds their results until the files are written.
     /// `send.handles` holds the devices of a direct send.
     /// `send.live` is 1 until every block is finished, 2 while targets wait for another try, then 0; `send.due` is when to go on with it.
     static let hub = Database.Schema([
@@ -61,6 +62,21 @@ extension Database.Schema {
         CREATE INDEX registration_installation ON registration (installation) WHERE installation IS NOT NULL;
         CREATE INDEX registration_expires ON registration (expires) WHERE expires IS NOT NULL;
         ALTER TABLE send ADD COLUMN handles BLOB
+        """,
+        """
+        CREATE TABLE job (
+            id TEXT PRIMARY KEY, kind TEXT NOT NULL, status TEXT NOT NULL, progress INTEGER NOT NULL, output TEXT NOT NULL,
+            input TEXT, properties BLOB NOT NULL, failure TEXT, created INTEGER NOT NULL, updated INTEGER NOT NULL,
+            is_live INTEGER NOT NULL, done INTEGER NOT NULL);
+        CREATE INDEX job_live ON job (created) WHERE is_live = 1;
+        CREATE TABLE job_line (
+            job TEXT NOT NULL REFERENCES job (id) ON DELETE CASCADE, failed INTEGER NOT NULL, number INTEGER NOT NULL,
+            text TEXT NOT NULL, PRIMARY KEY (job, failed, number)) WITHOUT ROWID;
+        CREATE TABLE feedback (
+            place INTEGER PRIMARY KEY AUTOINCREMENT, send TEXT NOT NULL, time INTEGER NOT NULL, platform TEXT NOT NULL,
+            handle TEXT NOT NULL, registration TEXT NOT NULL, installation TEXT, outcome TEXT NOT NULL, reason TEXT NOT NULL);
+        CREATE INDEX feedback_send ON feedback (send);
+        CREATE INDEX feedback_time ON feedback (time)
         """,
     ])
 }

@@ -210,10 +210,10 @@ extension SQLiteHubStore: SendQueue {
     package func record(
         _ send: PendingSend,
         _ state: NotificationState,
-        _ outcomes: OutcomeCounts,
+        _ result: AttemptResult,
         now: Timestamp
     ) async throws {
-        let count = outcomes.values.reduce(0) { $0 + $1.values.reduce(0, +) }
+        let count = result.outcomes.values.reduce(0) { $0 + $1.values.reduce(0, +) }
         try await database.write { connection in
             try connection.insert(send)
             try connection.run(
@@ -221,7 +221,7 @@ extension SQLiteHubStore: SendQueue {
                 .text(send.id.text),
                 .integer(count)
             )
-            try connection.add(AttemptResult(outcomes: outcomes), to: send.id)
+            try connection.add(result, to: send.id)
             try connection.end(send.id, state, now: now)
         }
     }
@@ -263,8 +263,24 @@ extension SQLiteHubStore: SendQueue {
         }
     }
 
+    package func failures(of id: NotificationID) async throws -> [TargetFailure] {
+        try await database.read { try $0.failures("WHERE send = ?1 ORDER BY place", .text(id.text)) }
+    }
+
+    package func failures(from: Timestamp, until: Timestamp, countMax: Int) async throws -> [TargetFailure] {
+        try await database.read {
+            try $0.failures(
+                "WHERE time >= ?1 AND time < ?2 ORDER BY place LIMIT ?3",
+                .integer(from.milliseconds),
+                .integer(until.milliseconds),
+                .integer(countMax)
+            )
+        }
+    }
+
     package func removeEnded(before moment: Timestamp) async throws -> Int {
         try await database.write { connection in
+            try connection.run("DELETE FROM feedback WHERE time < ?1", .integer(moment.milliseconds))
             try connection.run(
                 "DELETE FROM send WHERE live = 0 AND ended < ?1",
                 .integer(moment.milliseconds)
@@ -342,6 +358,7 @@ extension Connection {
                 )
             }
         }
+        try add(result.failures, to: id)
         for target in result.retries {
             try run(
                 "INSERT INTO retry (send, number, platform, attempts, due) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -352,6 +369,58 @@ extension Connection {
                 .integer(target.due.milliseconds)
             )
         }
+    }
+
+    private func add(_ failures: [TargetFailure], to id: NotificationID) throws(SQLiteError) {
+        guard !failures.isEmpty else { return }
+        let count =
+            try row("SELECT count(*) FROM feedback WHERE send = ?1", .text(id.text)) {
+                (row) throws(SQLiteError) in
+                Int(row.integer(0))
+            } ?? 0
+        for failure in failures.prefix(max(0, TargetFailure.countMax - count)) {
+            try run(
+                """
+                INSERT INTO feedback (send, time, platform, handle, registration, installation, outcome, reason)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                """,
+                .text(id.text),
+                .integer(failure.time.milliseconds),
+                .text(failure.handle.platform.rawValue),
+                .text(failure.handle.text),
+                .text(failure.registration),
+                .optional(failure.installation),
+                .text(failure.outcome.rawValue),
+                .text(failure.reason)
+            )
+        }
+    }
+
+    fileprivate func failures(
+        _ condition: String,
+        _ arguments: SQLiteValue...
+    ) throws(SQLiteError) -> [TargetFailure] {
+        let statement = try statement(
+            "SELECT send, time, platform, handle, registration, installation, outcome, reason FROM feedback \(condition)"
+        )
+        defer { statement.reset() }
+        try statement.bind(arguments)
+        var found: [TargetFailure] = []
+        while try statement.step() {
+            guard let platform = Platform(rawValue: statement.text(2)) else { continue }
+            found.append(
+                TargetFailure(
+                    notification: NotificationID(unchecked: statement.text(0)),
+                    time: Timestamp(milliseconds: statement.integer(1)),
+                    handle: PlatformHandle(unchecked: statement.text(3), platform: platform),
+                    registration: statement.text(4),
+                    installation: statement.isNull(5) ? nil : statement.text(5),
+                    outcome: Outcome(rawValue: statement.text(6)) ?? .unknownError,
+                    reason: statement.text(7)
+                )
+            )
+        }
+        return found
     }
 
     /// Ends a send of which no target waits.

@@ -133,6 +133,22 @@ package enum ConfigurationKeys {
         Key(path: "hub.hosts", help: "names under which clients reach the hub, comma-separated") {
             $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
         },
+        Key(path: "hub.jobFolder", help: "the folder that file: addresses of imports and exports may reach") {
+            configuration,
+            text throws(ConfigurationError) in
+            guard text.hasPrefix("/") else {
+                throw ConfigurationError("hub.jobFolder '\(text)' does not begin with /")
+            }
+            configuration.jobFolder = text
+        },
+        Key(path: "hub.fileByteCountMax", help: "largest file of a container below /-/files in bytes") {
+            configuration,
+            text throws(ConfigurationError) in
+            guard let count = Int(text), count > 0 else {
+                throw ConfigurationError("hub.fileByteCountMax '\(text)' is not a number from 1")
+            }
+            configuration.fileByteCountMax = count
+        },
         Key(
             path: "hub.credentialOrigins",
             help:

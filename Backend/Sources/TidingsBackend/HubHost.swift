@@ -80,7 +80,12 @@ package actor HubHost: HubManagement {
         factory.opened(hub, store)
     }
 
-    nonisolated func stopDispatchers() async { for hub in hubs { await hub.dispatcher.stop() } }
+    nonisolated func stopDispatchers() async {
+        for hub in hubs {
+            await hub.dispatcher.stop()
+            await hub.jobs?.runner.stop()
+        }
+    }
     nonisolated func close() { for store in stores { store.close() } }
 
     /// Makes the senders anew from what the descriptions and credential files say now. With an error nothing has changed.
@@ -135,6 +140,8 @@ package actor HubHost: HubManagement {
         }
         var new = description
         (new.name, new.created, new.updated) = (old.description.name, old.description.created, time.now)
+        // Without rules a hub would be out of reach.
+        if new.policies.isEmpty { new.policies = old.description.policies }
         new.policies = completed(new.policies, over: old.description.policies)
         let senders = try check(new, hub.dispatcher.senders)
         try catalog.set(.init(description: new, isConfigured: old.isConfigured))
@@ -156,6 +163,7 @@ package actor HubHost: HubManagement {
         try catalog.remove(name)
         state.withLock { $0.open[name.lowercased()] = nil }
         await open.hub.dispatcher.stop()
+        await open.hub.jobs?.runner.stop()
         factory.closed(open.hub)
         open.store.close()
         try factory.removeFiles(entry.description)

@@ -34,6 +34,8 @@ struct ServerAssembly {
     var endpoints = TidingsServer.Endpoints()
     var servers: [HTTPServer] = []
     var host: HubHost?
+    /// Known once the hub listens.
+    private let hubOrigin = Holder("")
     var mailbox: SQLiteMailbox?
     var gateway: PushGateway?
     var gatewayCredentials: GatewayCredentials?
@@ -118,6 +120,7 @@ struct ServerAssembly {
             readiness: readiness,
             metricsAddresses: configuration.metricsAddresses
         )
+        let hasFiles = service == "hub"
         let server = HTTPServer(
             limits: limits,
             tls: tls,
@@ -126,8 +129,9 @@ struct ServerAssembly {
             httpDate: { date.text },
             trustedProxies: configuration.trustedProxies,
             handler: { request in
-                request.target.segments.first == "-"
-                    ? await routes.respond(to: request) : await handler(request)
+                let segments = request.target.segments
+                let isOwn = segments.first == "-" && !(hasFiles && segments.dropFirst().first == "files")
+                return isOwn ? await routes.respond(to: request) : await handler(request)
             }
         )
         metrics.add(server, service: service)
@@ -221,10 +225,12 @@ struct ServerAssembly {
             log: log.named("hub"),
             counters: counters,
             time: time,
+            files: try fileContainers(),
             identifier: Self.newGUID
         )
         let address = try listen(configuration.hubAddress, "hub") { await edge.respond(to: $0) }
         endpoints.hub = address
+        hubOrigin.value = address
         guard let endpoint = HTTPURL(address) else { return }
         func text(_ policy: AccessPolicy) -> String {
             HubConnectionString(endpoint: endpoint, keyName: policy.name, key: policy.primaryKey).text
@@ -252,6 +258,7 @@ struct ServerAssembly {
         let gateway = configuration.isDevelopment ? gatewayCredentials : nil
         let origin = endpoints.gateway
         let folder = configuration.statePath + "/hubs/"
+        let files = try jobFiles()
         let configured = configuration.hubs
         let isConfigured = { @Sendable (name: String) in
             configuration.isDevelopment && configured.isEmpty && name == TidingsServer.developmentHub
@@ -279,17 +286,35 @@ struct ServerAssembly {
                     random: random,
                     observer: DispatchLog(log: log, counters: counters)
                 )
+                let settings = HubSettings(description)
+                let expiry = Holder(settings.registrationTTL)
+                let jobs = HubJobs(
+                    store: store,
+                    files: files,
+                    runner: JobRunner(
+                        hub: description.name.lowercased(),
+                        store: store,
+                        files: files,
+                        time: time,
+                        random: random,
+                        observer: DispatchLog(log: log, counters: counters),
+                        expiry: { expiry.value.map { time.now + $0 } ?? .never }
+                    )
+                )
                 let hub = Hub(
                     name: description.name,
-                    settings: HubSettings(description),
+                    settings: settings,
                     listenMode: configuration.listenMode
                         ?? (configuration.isDevelopment ? .original : .strict),
                     store: store,
                     queue: store,
                     dispatcher: dispatcher,
                     time: time,
-                    random: random
+                    random: random,
+                    jobs: jobs,
+                    settingsChanged: { expiry.value = $0.registrationTTL }
                 )
+                await jobs.runner.wake()
                 return (hub, store)
             },
             senders: { description, current in
@@ -332,6 +357,40 @@ struct ServerAssembly {
                 metrics.remove("hub=\"\(hub.name)\"")
                 readiness.remove("hub:\(hub.name)")
             }
+        )
+    }
+
+    private static let filesKeyByteCount = 32
+
+    private func fileContainers() throws -> FileContainers {
+        let path = configuration.statePath + "/keys/files.key"
+        let key: [UInt8]
+        if let known = try Files.read(path), known.count == Self.filesKeyByteCount {
+            key = known
+        } else {
+            key = Digests.random(Self.filesKeyByteCount)
+            try Files.replace(path, with: key)
+        }
+        return FileContainers(
+            folder: fileFolder,
+            key: key,
+            byteCountMax: configuration.fileByteCountMax,
+            time: time,
+            blocking: { try await EventLoopGroup.shared.next().runBlocking($0) }
+        )
+    }
+
+    private var fileFolder: FileFolder { FileFolder(configuration.statePath + "/files/containers") }
+
+    private func jobFiles() throws -> JobFileSystem {
+        let (hosts, origin) = (configuration.hubHosts, hubOrigin)
+        return JobFileSystem(
+            containers: try fileContainers(),
+            folder: fileFolder,
+            isOwn: { $0.origin == origin.value || hosts.contains($0.host) },
+            operatorFolder: configuration.jobFolder,
+            scratch: configuration.statePath + "/files/jobs",
+            client: HTTPClient(trust: OutboundTrust(), userAgent: "tidings-hub")
         )
     }
 
@@ -423,11 +482,11 @@ struct ServerAssembly {
     }
 }
 
-/// A value that is known only after what reads it was made.
-private final class Holder: Sendable {
-    private let state: Mutex<String>
-    init(_ value: String) { state = Mutex(value) }
-    var value: String {
+/// A value that is known, or changes, only after what reads it was made.
+private final class Holder<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+    init(_ value: Value) { state = Mutex(value) }
+    var value: Value {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }
     }

@@ -76,6 +76,10 @@ public struct ServerConfiguration: Sendable {
     /// Who may read `/-/metrics` besides this machine.
     package var metricsAddresses: Set<String> = []
     package var hubs: [HubSettings] = []
+    /// What `file:` addresses of jobs may reach; nil for nothing.
+    package var jobFolder: String?
+    /// The largest file of a container.
+    package var fileByteCountMax = 1 << 30
     /// Origins besides https ones that a hub's credentials may name.
     package var credentialOrigins: Set<String> = []
     /// Nil: as at the original in development, else strict.

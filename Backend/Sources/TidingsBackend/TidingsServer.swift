@@ -102,12 +102,9 @@ public final class TidingsServer: Sendable {
                     try await backend?.sweep()
                     for store in host?.stores ?? [] {
                         _ = try await store.removeExpired(now: time.now)
-                        _ = try await store.removeEnded(
-                            before: Timestamp(
-                                milliseconds: time.now.milliseconds - Int64(Self.retention.components.seconds)
-                                    * 1000
-                            )
-                        )
+                        let before = time.now + (.zero - Self.retention)
+                        _ = try await store.removeEnded(before: before)
+                        try await store.removeEndedJobs(before: before)
                     }
                 } catch { log.error("sweep_failed", ["reason": .string(String(describing: error))]) }
             }

@@ -16,6 +16,9 @@ package enum HubRoute: Equatable, Sendable {
     case scheduledMessages(hub: String)
     case scheduledMessage(hub: String, id: String)
     case installation(hub: String, id: String)
+    case jobs(hub: String)
+    case job(hub: String, id: String)
+    case feedback(hub: String)
 
     /// Empty for the namespace.
     package var hub: String {
@@ -24,7 +27,9 @@ package enum HubRoute: Equatable, Sendable {
         case .hub(let hub): hub
         case .registrationIDs(let hub), .registrations(let hub), .registration(let hub, _),
             .taggedRegistrations(let hub, _), .messages(let hub), .batch(let hub), .message(let hub, _),
-            .scheduledMessages(let hub), .scheduledMessage(let hub, _), .installation(let hub, _):
+            .scheduledMessages(let hub), .scheduledMessage(let hub, _), .installation(let hub, _),
+            .jobs(let hub), .job(let hub, _),
+            .feedback(let hub):
             hub
         }
     }
@@ -44,6 +49,9 @@ package enum HubRoute: Equatable, Sendable {
         case .batch: root + "/messages/$batch"
         case .message(_, let id): root + "/messages/" + PercentEncoding.encode(id)
         case .scheduledMessages: root + "/schedulednotifications"
+        case .jobs: root + "/jobs"
+        case .job(_, let id): root + "/jobs/" + PercentEncoding.encode(id)
+        case .feedback: root + "/feedbackcontainer"
         case .installation(_, let id): root + "/installations/" + PercentEncoding.encode(id)
         case .scheduledMessage(_, let id): root + "/schedulednotifications/" + PercentEncoding.encode(id)
         }
@@ -78,6 +86,9 @@ package enum HubRoute: Equatable, Sendable {
         case (4, "messages") where words[2] == "$batch": self = .message(hub: hub, id: segments[3])
         case (3, "messages"): self = .message(hub: hub, id: segments[2])
         case (2, "schedulednotifications"): self = .scheduledMessages(hub: hub)
+        case (2, "jobs"): self = .jobs(hub: hub)
+        case (3, "jobs"): self = .job(hub: hub, id: segments[2])
+        case (2, "feedbackcontainer"): self = .feedback(hub: hub)
         case (3, "installations"): self = .installation(hub: hub, id: segments[2])
         case (3, "schedulednotifications"): self = .scheduledMessage(hub: hub, id: segments[2])
         default: return nil

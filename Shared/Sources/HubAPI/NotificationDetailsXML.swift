@@ -3,14 +3,20 @@ import XMLBytes
 
 /// The telemetry of a send (protocol reference, section 5.9). Element order matters to .NET.
 package enum NotificationDetailsXML {
-    /// The platforms in the order of the contract, with the names of their elements.
+    /// The platforms in the order of the contract, with the names of their elements; `PnsErrorDetailsUri` stands before the last.
     private static let counts: [(Platform, String)] = [
         (.apns, "Apns"), (.mpns, "Mpns"), (.wns, "Wns"), (.gcm, "Gcm"), (.adm, "Adm"), (.baidu, "Baidu"),
         (.browser, "Browser"), (.xiaomi, "Xiaomi"), (.fcmV1, "FcmV1"),
     ]
 
-    /// - Parameter location: The `sb:` address of the notification.
-    package static func text(_ details: NotificationDetails, location: String) -> String {
+    /// - Parameters:
+    ///   - location: The `sb:` address of the notification.
+    ///   - errorDetails: Where the push services' errors are told; nil for none.
+    package static func text(
+        _ details: NotificationDetails,
+        location: String,
+        errorDetails: String? = nil
+    ) -> String {
         var text =
             "<NotificationDetails xmlns=\"\(RegistrationXML.connect)\" xmlns:i=\"\(XMLElement.schemaInstance)\">"
         func add(_ name: String, _ value: String) { text += "<\(name)>\(XMLText.escaped(value))</\(name)>" }
@@ -24,6 +30,7 @@ package enum NotificationDetailsXML {
         if !details.tags.isEmpty { add("Tags", details.tags) }
         add("TargetPlatforms", targetPlatforms(details))
         for (platform, name) in counts {
+            if platform == .fcmV1, let errorDetails { add("PnsErrorDetailsUri", errorDetails) }
             guard let outcomes = details.outcomes[platform], !outcomes.isEmpty else { continue }
             text += "<\(name)OutcomeCounts>"
             for (outcome, count) in outcomes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -78,7 +85,8 @@ package enum NotificationDetailsXML {
             ),
             tags: text("Tags") ?? "",
             targetCount: total,
-            outcomes: outcomes
+            outcomes: outcomes,
+            errorDetails: text("PnsErrorDetailsUri")
         )
     }
 }

@@ -47,7 +47,7 @@ package enum RegistrationXML {
     }
 
     /// The description, its members in the order of the original's data contract: the .NET reader drops others.
-    private static func description(_ registration: Registration) -> String {
+    private static func description(_ registration: Registration, inLine: Bool = false) -> String {
         let content = registration.content
         let names = Names(content.handle.platform)
         let root = names.prefix + (content.template == nil ? "" : "Template") + "RegistrationDescription"
@@ -55,12 +55,14 @@ package enum RegistrationXML {
             "<\(root) xmlns=\"\(connect)\" xmlns:i=\"\(XMLElement.schemaInstance)\"><ETag>\(registration.etag)</ETag>"
         text +=
             "<ExpirationTime>\(registration.expires)</ExpirationTime><RegistrationId>\(registration.id)</RegistrationId>"
-        text += shared(content, names)
+        text += shared(content, names, inLine: inLine)
         return text + "</\(root)>"
     }
 
     /// What a request and an answer have in common.
-    private static func shared(_ content: RegistrationContent, _ names: Names) -> String {
+    /// - Parameter inLine: Without line ends, which a CDATA section could not carry otherwise.
+    private static func shared(_ content: RegistrationContent, _ names: Names, inLine: Bool = false) -> String
+    {
         var text = ""
         if !content.tags.isEmpty {
             text += element("Tags", content.tags.map(\.text).joined(separator: ","))
@@ -71,7 +73,9 @@ package enum RegistrationXML {
         for (name, value) in names.values(content.handle) { text += element(name, value) }
         if let tile = content.secondaryTileName { text += element("SecondaryTileName", tile) }
         guard let template = content.template else { return text }
-        text += "<BodyTemplate>\(XMLText.cdata(template.body))</BodyTemplate>"
+        let isMultiline = template.body.utf8.contains { $0 == 0x0A || $0 == 0x0D }
+        let body = inLine && isMultiline ? XMLText.escaped(template.body) : XMLText.cdata(template.body)
+        text += "<BodyTemplate>\(body)</BodyTemplate>"
         let headers = headerList(template.headers, names)
         let isApple = content.handle.platform == .apns
         if !isApple { text += headers }
@@ -124,6 +128,39 @@ package enum RegistrationXML {
     package static func readRequest(_ bytes: [UInt8]) throws(HubError) -> Request {
         let description = try description(in: try parse(bytes))
         return Request(id: value(description, "RegistrationId"), content: try readContent(description))
+    }
+
+    /// One line of an import: what stands inside an entry's content.
+    package struct Line: Equatable {
+        package var id: String?
+        package var etag: Int?
+        package var content: RegistrationContent
+    }
+
+    package static func readLine(_ bytes: [UInt8]) throws(HubError) -> Line {
+        let description: XMLElement
+        do throws(XMLError) { description = try XMLElement(parsing: bytes) } catch {
+            throw HubError(.badRequest, "The line is not a registration description: \(error).")
+        }
+        return Line(
+            id: value(description, "RegistrationId"),
+            etag: value(description, "ETag").flatMap { Int($0) },
+            content: try readContent(description)
+        )
+    }
+
+    /// The id alone, for a deletion, whose line need not hold more.
+    package static func readLineID(_ bytes: [UInt8]) throws(HubError) -> (id: String?, etag: Int?) {
+        let description: XMLElement
+        do throws(XMLError) { description = try XMLElement(parsing: bytes) } catch {
+            throw HubError(.badRequest, "The line is not a registration description: \(error).")
+        }
+        return (value(description, "RegistrationId"), value(description, "ETag").flatMap { Int($0) })
+    }
+
+    /// One line of an export, without its line end.
+    package static func line(_ registration: Registration) -> String {
+        description(registration, inLine: true)
     }
 
     /// Reads one registration from an answer.

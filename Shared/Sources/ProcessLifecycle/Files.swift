@@ -146,16 +146,28 @@ package enum Files {
     }
 
     /// Removes a folder with everything in it. Used for scratch folders.
-    package static func removeTree(_ path: String) {
-        guard let folder = opendir(path) else {
-            unlink(path)
-            return
-        }
+    /// False also when there is nothing.
+    package static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// The names in a folder, in no order; none when it cannot be read.
+    package static func names(in path: String) -> [String] {
+        guard let folder = opendir(path) else { return [] }
+        defer { closedir(folder) }
+        var names: [String] = []
         while let entry = readdir(folder) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if name == "." || name == ".." { continue }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    package static func removeTree(_ path: String) {
+        for name in names(in: path) {
             var status = stat()
             let child = path + "/" + name
             if lstat(child, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
@@ -164,8 +176,7 @@ package enum Files {
                 unlink(child)
             }
         }
-        closedir(folder)
-        rmdir(path)
+        if rmdir(path) != 0 { unlink(path) }
     }
 
     /// A fresh folder below the system's folder for temporary files.

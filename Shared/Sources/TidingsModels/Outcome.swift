@@ -68,6 +68,8 @@ public struct NotificationDetails: Equatable, Sendable {
     public var targetCount: Int
     /// How many targets ended how, for each platform.
     public var outcomes: [Platform: [Outcome: Int]]
+    /// Where the push services' errors are told, a record on each line; nil when there was none.
+    public var errorDetails: String?
     /// Which trace it belongs to; nil from a hub that tells none.
     package var trace: TraceID?
 
@@ -81,8 +83,10 @@ public struct NotificationDetails: Equatable, Sendable {
         notification: HubNotification,
         tags: String,
         targetCount: Int = 0,
-        outcomes: [Platform: [Outcome: Int]] = [:]
+        outcomes: [Platform: [Outcome: Int]] = [:],
+        errorDetails: String? = nil
     ) {
+        self.errorDetails = errorDetails
         self.id = id
         self.state = state
         self.enqueued = enqueued
