@@ -69,6 +69,18 @@ extension Hub {
         return (send.id, try await dispatcher.test(send))
     }
 
+    /// Tells what the send would do.
+    package func explain(_ notification: HubNotification, tags: String) async throws -> SendExplanation {
+        try await dispatcher.explain(try checked(notification, tags))
+    }
+
+    package func explain(
+        _ notification: HubNotification,
+        to handles: [PlatformHandle]
+    ) async throws -> SendExplanation {
+        try await dispatcher.explain(try checked(notification, handles))
+    }
+
     private func checked(
         _ notification: HubNotification,
         _ handles: [PlatformHandle]

@@ -2,6 +2,7 @@ import HTTPMessages
 import HTTPServing
 import HubAPI
 import HubCore
+import JSONBytes
 import TidingsModels
 
 extension HubEdge {
@@ -13,7 +14,19 @@ extension HubEdge {
             try call.authorize(.send)
             let body = try await request.body.collect(upTo: Hub.notificationByteCountMax)
             let (notification, recipients) = try NotificationRequest.read(request, body: body)
-            if try NotificationRequest.isTest(request.target) {
+            if try NotificationRequest.isSet("explain", request.target) {
+                let explanation =
+                    switch recipients {
+                    case .tags(let tags): try await hub.explain(notification, tags: tags)
+                    case .handles(let handles): try await hub.explain(notification, to: handles)
+                    }
+                return HTTPResponse(
+                    200,
+                    ["Content-Type": "application/json; charset=utf-8"],
+                    text: SendExplanationJSON.value(explanation).text
+                )
+            }
+            if try NotificationRequest.isSet("test", request.target) {
                 let (id, outcome) =
                     switch recipients {
                     case .tags(let tags): try await hub.testSend(notification, tags: tags)

@@ -147,13 +147,13 @@ enum NotificationRequest {
         return time
     }
 
-    /// `test`, `test=` or `test=true`: the outcome is awaited and told. .NET adds it to every request; only sends read it.
-    static func isTest(_ target: RequestTarget) throws(HubError) -> Bool {
-        switch target.parameter("test")?.lowercased() {
+    /// `test`, `test=` or `test=true`: the outcome is awaited and told; .NET adds it to every request, and only sends read it. `explain` the same.
+    static func isSet(_ name: String, _ target: RequestTarget) throws(HubError) -> Bool {
+        switch target.parameter(name)?.lowercased() {
         case nil, "false": return false
         case "", "true": return true
         case let value?:
-            throw HubError(.badRequest, "The parameter test is '\(value)'; allowed are true and false.")
+            throw HubError(.badRequest, "The parameter \(name) is '\(value)'; allowed are true and false.")
         }
     }
 

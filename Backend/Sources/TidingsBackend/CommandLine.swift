@@ -19,7 +19,12 @@ public enum TidingsCommand {
           send          send a notification through a hub
           cancel ID     take a scheduled notification back
           outcomes ID   show what became of a notification
+          explain       tell what a send would do, without sending
           registrations list the registrations of a hub
+          installations get, put, patch or delete an installation
+          import FILE   read registrations from a file
+          export FILE   write every registration to a file
+          hubs          make, show, change or delete hubs
           users         add, remove or list users of the app back end
           backup DIR    copy a state folder, also of a running server
           keys          print the connection strings of the hubs in a state folder
@@ -37,6 +42,11 @@ public enum TidingsCommand {
         case "cancel": code = await OperatorCommands.cancel(Array(arguments.dropFirst()))
         case "outcomes": code = await OperatorCommands.outcomes(Array(arguments.dropFirst()))
         case "registrations": code = await OperatorCommands.registrations(Array(arguments.dropFirst()))
+        case "explain": code = await OperatorCommands.explain(Array(arguments.dropFirst()))
+        case "installations": code = await OperatorCommands.installations(Array(arguments.dropFirst()))
+        case "import": code = await OperatorCommands.import(Array(arguments.dropFirst()))
+        case "export": code = await OperatorCommands.export(Array(arguments.dropFirst()))
+        case "hubs": code = await OperatorCommands.hubs(Array(arguments.dropFirst()))
         case "users": code = await UserCommands.run(Array(arguments.dropFirst()))
         case "backup": code = await BackupCommand.run(Array(arguments.dropFirst()))
         case "keys": code = await KeyCommand.run(Array(arguments.dropFirst()))

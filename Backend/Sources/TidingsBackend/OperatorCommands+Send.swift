@@ -12,7 +12,7 @@ extension OperatorCommands {
           --tag EXPRESSION      whom to reach; repeated, one notification for each
           --everyone            a broadcast, in place of --tag
           --template NAME=VALUE a value for the templates; repeated for several
-          --native PLATFORM     apns, fcmv1, gcm or wns: the payload is the argument
+          --native PLATFORM     apns, fcmv1, gcm, wns, mpns, adm, baidu, browser or xiaomi: the payload is the argument
           --header NAME:VALUE   a platform header, for example apns-push-type:alert
           --news                the breaking-news console: one template send for each of the six categories
           --at TIME             schedule it, up to seven days ahead: 2030-01-02T10:20:30, UTC unless it ends in an offset
@@ -34,13 +34,7 @@ extension OperatorCommands {
                 }
                 return moment
             }
-            let headers = try (options.values["header"] ?? []).map { text in
-                let parts = text.split(separator: ":", maxSplits: 1)
-                guard parts.count == 2 else {
-                    throw ConfigurationError("--header '\(text)' is not of the form NAME:VALUE")
-                }
-                return RegistrationTemplate.Header(ASCII.trimmed(parts[0]), ASCII.trimmed(parts[1]))
-            }
+            let headers = try headers(options)
             var sends: [(tag: String, HubNotification)] = []
             if options.has("news") {
                 for category in NewsCategory.allCases {
@@ -87,8 +81,18 @@ extension OperatorCommands {
         }
     }
 
+    static func headers(_ options: OptionReader) throws -> [RegistrationTemplate.Header] {
+        try (options.values["header"] ?? []).map { text in
+            let parts = text.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else {
+                throw ConfigurationError("--header '\(text)' is not of the form NAME:VALUE")
+            }
+            return RegistrationTemplate.Header(ASCII.trimmed(parts[0]), ASCII.trimmed(parts[1]))
+        }
+    }
+
     /// A forgotten tag or a word in the wrong place must not become a broadcast.
-    private static func check(_ options: OptionReader) throws {
+    static func check(_ options: OptionReader) throws {
         if options.has("at") { try options.refuse(["wait", "test"], with: "--at") }
         try options.expect(atMost: options.has("native") ? 1 : 0)
         if options.has("news") {
@@ -104,7 +108,7 @@ extension OperatorCommands {
         }
     }
 
-    private static func notification(
+    static func notification(
         _ options: OptionReader,
         _ headers: [RegistrationTemplate.Header]
     ) throws -> HubNotification {
@@ -113,7 +117,7 @@ extension OperatorCommands {
                 let payload = options.rest.first
             else {
                 throw ConfigurationError(
-                    "--native needs apns, fcmv1, gcm or wns, and a payload as the argument"
+                    "--native needs a platform (apns, fcmv1, gcm, wns, mpns, adm, baidu, browser, xiaomi), and a payload as the argument"
                 )
             }
             return .native(platform, payload, headers: headers)

@@ -98,6 +98,11 @@ extension HubClient {
         return try NotificationOutcomeXML.read(answer.body)
     }
 
+    /// Tells what a send would do, without sending: whom it reaches, why not others, and with which payload. An extension of ours.
+    public func explain(_ notification: HubNotification, tags: String) async throws -> SendExplanation {
+        try SendExplanationJSON.read(try await post(notification, tags, query: "&explain").body)
+    }
+
     private func post(
         _ notification: HubNotification,
         _ tags: String,

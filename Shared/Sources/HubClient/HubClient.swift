@@ -26,6 +26,11 @@ public struct HubClient: Sendable {
         self.time = time
     }
 
+    /// A connection string to the same server with another key.
+    package func connectionString(keyName: String, key: String) -> String {
+        HubConnectionString(endpoint: connection.endpoint, keyName: keyName, key: key).text
+    }
+
     // MARK: Registrations
 
     /// Asks for an id to use with ``put(_:_:ifMatch:)``.
