@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize peers crash soak hostile fuzz install
+.PHONY: demo test build release format lint imports packages bench sanitize test-peers crash soak hostile fuzz install
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -79,7 +79,9 @@ fuzz: packages
 	TIDINGS_FUZZ=1 $(SWIFT) build -c release --sanitize=fuzzer --scratch-path .build/fuzz --product tidings-fuzz
 	scripts/fuzz .build/fuzz/release/tidings-fuzz $(TIME) $(READERS)
 
-peers: packages
+# Third-party clients from PyPI, at pinned versions, in a virtual environment of the project. TIDINGS_REQUIRE_PEERS=1 makes a client that cannot
+# be had a failure.
+test-peers: packages
 	scripts/test-peers
 
 packages:

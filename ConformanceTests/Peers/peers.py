@@ -15,6 +15,8 @@ import tempfile
 import time
 import uuid
 
+import hub_peers
+
 PROGRAMS = pathlib.Path(sys.argv[1])
 checks = []
 
@@ -100,33 +102,6 @@ async def aioapns(server, state, device, handle):
     check("aioapns", "the device shows each of them once", texts == {f"burst {index}" for index in range(200)}, len(texts))
 
 
-def hub_client(server, full, device):
-    os.environ["SSL_CERT_FILE"] = server["ca"]
-    from azure_notification_hub import (
-        AzureNHError, NotificationHubsClient, create_apple_notification, create_template_notification)
-
-    name = "azure-notification-hub-unofficial"
-    client = NotificationHubsClient(connection_string=full, hub_name="tidings")
-    registrations = client.list_registrations()
-    check(name, "registrations are listed", len(registrations) == 2, [r.get("Tags") for r in registrations])
-    one = client.get_registration(registrations[0]["RegistrationId"])
-    check(name, "one registration is read", one["RegistrationId"] == registrations[0]["RegistrationId"])
-    client.send_notification(create_apple_notification(body='{"aps":{"alert":"native"}}'), tag_expression="username:alice && !x")
-    shown = device.line("notification")
-    check(name, "a native notification to a tag expression arrives", shown["text"] == "native", shown["text"])
-    client.send_notification(create_template_notification(body='{"messageParam":"templated"}'), tag_expression="World")
-    shown = device.line("notification")
-    check(name, "a template notification to a tag arrives", shown["text"] == "templated", shown["text"])
-    try:
-        client.send_notification(create_apple_notification(body="{"), tag_expression="x")
-        check(name, "a bad payload is refused", False)
-    except AzureNHError as error:
-        check(name, "a bad payload is refused with 400", error.status_code == 400, error.status_code)
-    template = next(r for r in registrations if "World" in (r.get("Tags") or []))
-    client.delete_registration(template["RegistrationId"])
-    check(name, "a registration is deleted", len(client.list_registrations()) == 1)
-
-
 def main():
     with tempfile.TemporaryDirectory(prefix="tidings-peers") as folder:
         state = pathlib.Path(folder) / "server"
@@ -145,7 +120,8 @@ def main():
             subprocess.run([control, "subscribe", "World", "--state", phone], check=True, stdout=subprocess.DEVNULL)
             curl(server)
             asyncio.run(aioapns(server, state, device, handle))
-            hub_client(server, full, device)
+            hub_peers.rest_python(check, server, full, device, handle)
+            hub_peers.unofficial(check, server, full, device, handle)
         finally:
             device.stop()
             serving.stop()
