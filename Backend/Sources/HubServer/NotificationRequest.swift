@@ -188,7 +188,9 @@ enum NotificationRequest {
         }
         func has(_ name: String) -> Bool { headers.contains { $0.name.lowercased() == name } }
         // A Python client's names for two of Web Push.
-        for (name, own) in [("ServiceBusNotification-TimeToLive", "TTL"), ("ServiceBusNotification-Urgency", "Urgency")] {
+        for (name, own) in [
+            ("ServiceBusNotification-TimeToLive", "TTL"), ("ServiceBusNotification-Urgency", "Urgency"),
+        ] {
             if let value = fields[name], !has(own.lowercased()) { headers.append(.init(own, value)) }
         }
         if let priority = fields["X-Apns-Priority"], !has("apns-priority") {
