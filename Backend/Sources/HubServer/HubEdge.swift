@@ -14,6 +14,7 @@ package struct HubEdge: Sendable {
     let time: any TimeSource
     let identifier: @Sendable () -> String
     let files: FileContainers?
+    private let limiter: RequestLimiter
 
     /// - Parameter identifier: A new GUID at each call.
     package init(
@@ -23,6 +24,7 @@ package struct HubEdge: Sendable {
         counters: Counters,
         time: any TimeSource,
         files: FileContainers? = nil,
+        limits: RequestLimits = RequestLimits(),
         identifier: @escaping @Sendable () -> String
     ) {
         self.hubs = hubs
@@ -32,6 +34,7 @@ package struct HubEdge: Sendable {
         self.time = time
         self.identifier = identifier
         self.files = files
+        limiter = RequestLimiter(limits)
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -108,7 +111,21 @@ package struct HubEdge: Sendable {
             now: time.now
         )
         if hub.settings.isDisabled {
-            throw HubError(.forbidden, "The hub '\(hub.name)' is disabled (Status true in its description).")
+            // With a time to come back: .NET takes a 403 without one for a bad key.
+            throw HubError(
+                .forbidden,
+                "The hub '\(hub.name)' is disabled (Status true in its description).",
+                retryAfter: .seconds(60)
+            )
+        }
+        do throws(HubError) {
+            try limiter.take(.requests, hub: hub.name, now: time.now)
+            if request.method == "POST", route.isSend {
+                try limiter.take(.sends, hub: hub.name, now: time.now)
+            }
+        } catch {
+            counters.add("hub_throttled_total{hub=\"\(hub.name)\"}")
+            throw error
         }
         counters.add("hub_calls_total{hub=\"\(hub.name)\"}")
         switch route {

@@ -15,13 +15,22 @@ extension SQLiteHubStore {
         newID: @escaping @Sendable () -> RegistrationID,
         _ change: @escaping @Sendable (Installation?) throws -> Installation?
     ) async throws {
+        let quota = quota
         _ = try await write { connection in
             let old = try connection.installation(id)
             if let old { try writer.check(isManaged: old.isManaged, "The installation '\(id)'") }
             let isLive = old.map { $0.installation.expires > now } ?? false
             guard let new = try change(isLive ? old?.installation : nil) else {
                 try connection.run("DELETE FROM installation WHERE id = ?1", .text(id))
-                return try connection.replaceRows(of: id, with: [], .never, isManaged: false, now: now, newID)
+                return try connection.replaceRows(
+                    of: id,
+                    with: [],
+                    .never,
+                    isManaged: false,
+                    now: now,
+                    newID,
+                    quota
+                )
             }
             let isManaged = old?.isManaged ?? writer.hasManage
             try connection.save(new, isManaged: isManaged)
@@ -32,7 +41,8 @@ extension SQLiteHubStore {
                 new.expires,
                 isManaged: isManaged,
                 now: now,
-                newID
+                newID,
+                quota
             )
         }
     }
@@ -115,7 +125,8 @@ extension Connection {
         _ expires: Timestamp,
         isManaged: Bool,
         now: Timestamp,
-        _ newID: () -> RegistrationID
+        _ newID: () -> RegistrationID,
+        _ quota: RegistrationQuota
     ) throws -> Written {
         var written = Written()
         var old: [InstallationSlot: StoredRegistration] = [:]
@@ -135,7 +146,7 @@ extension Connection {
                 isManaged: isManaged,
                 slot: row.slot
             )
-            written.changes += try write(new, over: before, now: now).changes
+            written.changes += try write(new, over: before, now: now, quota).changes
         }
         for row in old.values.sorted(by: { $0.number < $1.number }) {
             written.changes += try remove(row).changes

@@ -60,6 +60,7 @@ extension SQLiteHubStore: JobStore {
         now: Timestamp,
         newID: @escaping @Sendable () -> RegistrationID
     ) async throws {
+        let quota = quota
         _ = try await write { connection in
             var written = Written()
             for (number, step) in lines {
@@ -68,7 +69,7 @@ extension SQLiteHubStore: JobStore {
                     case .failure(let error): .failure(error)
                     case .success(nil): .success(nil)
                     case .success(let step?):
-                        try connection.run(step, expires: expires, now: now, newID, &written)
+                        try connection.run(step, expires: expires, now: now, newID, quota, &written)
                     }
                 switch result {
                 case .success(nil): continue
@@ -199,6 +200,7 @@ extension Connection {
         expires: Timestamp,
         now: Timestamp,
         _ newID: () -> RegistrationID,
+        _ quota: RegistrationQuota,
         _ written: inout Written
     ) throws -> Result<RegistrationID?, HubError> {
         let (id, condition, content): (RegistrationID, EntityCondition, RegistrationContent?) =
@@ -220,6 +222,7 @@ extension Connection {
                 )
             }
             try condition.check(existing: old?.registration.etag)
+            if old == nil, content != nil { try quota.check() }
         } catch { return .failure(error) }
         if let content {
             let row = NewRegistration(
@@ -229,7 +232,7 @@ extension Connection {
                 isManaged: old?.isManaged ?? true,
                 slot: nil
             )
-            written.changes += try write(row, over: old, now: now).changes
+            written.changes += try write(row, over: old, now: now, quota).changes
         } else if let old {
             written.changes += try remove(old).changes
         }

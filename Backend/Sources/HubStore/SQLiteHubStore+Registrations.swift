@@ -26,6 +26,7 @@ extension SQLiteHubStore: RegistrationStore {
         expires: Timestamp,
         now: Timestamp
     ) async throws -> Registration {
+        let quota = quota
         let written = try await write { connection in
             let old = try connection.stored(id)
             try writer.check(old)
@@ -48,7 +49,7 @@ extension SQLiteHubStore: RegistrationStore {
                 isManaged: old?.isManaged ?? writer.hasManage,
                 slot: nil
             )
-            return try connection.write(row, over: old, now: now)
+            return try connection.write(row, over: old, now: now, quota)
         }
         guard let registration = written.registration else {
             throw HubError(.internalError, "The write returned nothing.")
@@ -81,8 +82,16 @@ extension SQLiteHubStore: RegistrationStore {
     }
 
     func write(_ body: @escaping @Sendable (Connection) throws -> Written) async throws -> Written {
-        let index = audienceIndex
-        return try await database.write(onCommit: { for change in $0.changes { index.apply(change) } }, body)
+        let (index, quota) = (audienceIndex, quota)
+        return try await database.write(
+            onCommit: {
+                for change in $0.changes {
+                    index.apply(change)
+                    quota.follow(change)
+                }
+            },
+            body
+        )
     }
 
     package func registration(_ id: RegistrationID, now: Timestamp) async throws -> Registration? {
@@ -241,7 +250,13 @@ extension Connection {
     }
 
     /// Writes a row over an old one, or as a new one.
-    func write(_ row: NewRegistration, over old: StoredRegistration?, now: Timestamp) throws -> Written {
+    func write(
+        _ row: NewRegistration,
+        over old: StoredRegistration?,
+        now: Timestamp,
+        _ quota: RegistrationQuota
+    ) throws -> Written {
+        if old == nil { try quota.check() }
         let registration = Registration(
             id: row.id,
             etag: (old.flatMap { $0.registration.expires > now ? $0.registration.etag : nil } ?? 0) + 1,

@@ -10,11 +10,16 @@ package final class SQLiteHubStore: Sendable {
 
     package let database: Database
     private let index: any AudienceIndex
+    let quota: RegistrationQuota
     /// The index that follows this store.
     package var audienceIndex: any AudienceIndex { index }
 
     /// Opens or makes the database and fills the index with what it holds.
-    package init(path: String, index: any AudienceIndex) async throws {
+    ///
+    /// - Parameter registrationCountMax: The most registrations; nil for as many as can be numbered.
+    package init(path: String, index: any AudienceIndex, registrationCountMax: Int? = nil) async throws {
+        let quota = RegistrationQuota(countMax: registrationCountMax)
+        self.quota = quota
         database = try Database(path: path, schema: .hub)
         self.index = index
         try await database.read { connection in
@@ -33,9 +38,14 @@ package final class SQLiteHubStore: Sendable {
                             message: "registration \(number) has a record that this program cannot read"
                         )
                     }
-                    index.apply(
-                        .init(number: number, old: nil, new: IndexEntry(registration.content), change: change)
+                    let loaded = IndexChange(
+                        number: number,
+                        old: nil,
+                        new: IndexEntry(registration.content),
+                        change: change
                     )
+                    index.apply(loaded)
+                    quota.follow(loaded)
                 }
                 guard let row = rows.last else { return }
                 last = row.0
@@ -76,8 +86,9 @@ extension Connection {
             } ?? 0
         guard let number = UInt32(exactly: number) else {
             throw HubError(
-                .forbidden,
-                "The hub holds as many registrations as it can number (4,294,967,295)."
+                .throttled,
+                "The hub holds as many registrations as it can number (4,294,967,295).",
+                retryAfter: .seconds(3600)
             )
         }
         return number

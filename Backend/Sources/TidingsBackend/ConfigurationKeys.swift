@@ -2,9 +2,11 @@ import AppBackend
 import EventLoops
 import HTTPMessages
 import HubCore
+import HubServer
 import JSONBytes
 import ProcessLifecycle
 import PushTelemetry
+import TidingsModels
 
 /// The keys of the configuration, written once: the file, the flags and the environment all come from this table.
 package enum ConfigurationKeys {
@@ -133,6 +135,50 @@ package enum ConfigurationKeys {
         Key(path: "hub.hosts", help: "names under which clients reach the hub, comma-separated") {
             $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
         },
+        Key(
+            path: "hub.requestsPerSecond",
+            help: "requests that each hub takes in a second (429 beyond); none by default"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.requestLimits.requestsPerSecond = try count(text, "hub.requestsPerSecond")
+        },
+        Key(
+            path: "hub.sendsPerSecond",
+            help: "sends that each hub takes in a second (429 beyond); none by default"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.requestLimits.sendsPerSecond = try count(text, "hub.sendsPerSecond")
+        },
+        Key(
+            path: "hub.registrationCountMax",
+            help: "registrations that each hub holds (429 beyond); none by default"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.registrationCountMax = try count(text, "hub.registrationCountMax")
+        },
+        Key(
+            path: "hub.tagsPerExpression",
+            help: "tags of an expression with && or ! (the original: 6; default 1000)"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.expressionLimits.tagCountMax = try count(text, "hub.tagsPerExpression", upTo: 1000)
+        },
+        Key(
+            path: "hub.tagsPerAlternative",
+            help: "tags of an expression with || alone (the original: 20; default 1000)"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.expressionLimits.tagCountMaxOnlyOr = try count(
+                text,
+                "hub.tagsPerAlternative",
+                upTo: 1000
+            )
+        },
         Key(path: "hub.jobFolder", help: "the folder that file: addresses of imports and exports may reach") {
             configuration,
             text throws(ConfigurationError) in
@@ -173,6 +219,17 @@ package enum ConfigurationKeys {
             $0.gatewayURL = $1
         },
     ]
+
+    private static func count(
+        _ text: String,
+        _ key: String,
+        upTo countMax: Int = 1_000_000_000
+    ) throws(ConfigurationError) -> Int {
+        guard let count = Int(text), (1...countMax).contains(count) else {
+            throw ConfigurationError("\(key) '\(text)' is not a number from 1 to \(countMax)")
+        }
+        return count
+    }
 
     private static func choice<Value: RawRepresentable<String> & CaseIterable>(
         _ text: String,

@@ -116,8 +116,9 @@ package actor HubHost: HubManagement {
         }
         guard catalog.entries.count < Self.hubCountMax else {
             throw HubError(
-                .forbidden,
-                "The namespace has \(Self.hubCountMax) hubs already; delete one first."
+                .throttled,
+                "The namespace has \(Self.hubCountMax) hubs already; delete one first.",
+                retryAfter: .seconds(60)
             )
         }
         var hub = description

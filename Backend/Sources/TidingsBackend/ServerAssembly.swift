@@ -226,6 +226,7 @@ struct ServerAssembly {
             counters: counters,
             time: time,
             files: try fileContainers(),
+            limits: configuration.requestLimits,
             identifier: Self.newGUID
         )
         let address = try listen(configuration.hubAddress, "hub") { await edge.respond(to: $0) }
@@ -273,7 +274,11 @@ struct ServerAssembly {
         return HubHost.Factory(
             open: { description in
                 let index = RoaringIndex(seed: UInt64.random(in: .min ... .max))
-                let store = try await SQLiteHubStore(path: path(description), index: index)
+                let store = try await SQLiteHubStore(
+                    path: path(description),
+                    index: index,
+                    registrationCountMax: configuration.registrationCountMax
+                )
                 let random = InjectedRandom { UInt64.random(in: .min ... .max) }
                 let dispatcher = Dispatcher(
                     hub: description.name,
@@ -312,7 +317,8 @@ struct ServerAssembly {
                     time: time,
                     random: random,
                     jobs: jobs,
-                    settingsChanged: { expiry.value = $0.registrationTTL }
+                    settingsChanged: { expiry.value = $0.registrationTTL },
+                    expressionLimits: configuration.expressionLimits
                 )
                 await jobs.runner.wake()
                 return (hub, store)

@@ -1,10 +1,11 @@
 public import AppBackend
 import HTTPMessages
 package import HubCore
+package import HubServer
 package import JSONBytes
 import ProcessLifecycle
 package import PushTelemetry
-import TidingsModels
+package import TidingsModels
 
 /// A configuration that cannot be used, with the key that is wrong.
 public struct ConfigurationError: Error, Sendable, CustomStringConvertible {
@@ -76,6 +77,10 @@ public struct ServerConfiguration: Sendable {
     /// Who may read `/-/metrics` besides this machine.
     package var metricsAddresses: Set<String> = []
     package var hubs: [HubSettings] = []
+    package var requestLimits = RequestLimits()
+    package var expressionLimits = TagExpressionLimits()
+    /// The most registrations of a hub; nil for as many as can be numbered.
+    package var registrationCountMax: Int?
     /// What `file:` addresses of jobs may reach; nil for nothing.
     package var jobFolder: String?
     /// The largest file of a container.

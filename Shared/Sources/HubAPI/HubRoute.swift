@@ -34,6 +34,14 @@ package enum HubRoute: Equatable, Sendable {
         }
     }
 
+    /// True for the addresses that notifications are posted to.
+    package var isSend: Bool {
+        switch self {
+        case .messages, .batch, .scheduledMessages: true
+        default: false
+        }
+    }
+
     /// The path in the spelling that every SDK understands.
     package var path: String {
         let root = "/" + PercentEncoding.encode(hub)
