@@ -28,6 +28,17 @@ package enum HTTP2Flood: String, Sendable, CaseIterable {
         return bytes
     }
 
+    /// The start of a client that takes everything: SETTINGS_INITIAL_WINDOW_SIZE (4) and the connection's window at their most.
+    package static let openWindows =
+        Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frame(4, 0, 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
+        + frame(8, 0, 0, [0x7F, 0xFE, 0, 0])
+
+    /// GET of a path of up to 126 bytes, END_STREAM and END_HEADERS set (literal `:path`, RFC 7541 section 6.2.2).
+    package static func get(_ path: String, stream: UInt32) -> [UInt8] {
+        let literal = [0x04, UInt8(truncatingIfNeeded: path.utf8.count)] + Array(path.utf8)
+        return frame(1, 0x5, stream, [0x82, 0x86] + literal + [0x01, 0x01, 0x61])
+    }
+
     /// RFC 9113 section 4.1.
     package static func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) -> [UInt8]
     {

@@ -37,8 +37,10 @@ struct ResourceBounds {
 
         /// Sends what the kernel takes; true when it took everything.
         @discardableResult
-        func send(_ text: String, waits: Bool = true) -> Bool {
-            let bytes = Array(text.utf8)
+        func send(_ text: String, waits: Bool = true) -> Bool { send(Array(text.utf8), waits: waits) }
+
+        @discardableResult
+        func send(_ bytes: [UInt8], waits: Bool = true) -> Bool {
             let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
             return Glibc.send(descriptor, bytes, bytes.count, flags) == bytes.count
         }
@@ -168,6 +170,46 @@ struct ResourceBounds {
             await reader.disconnect()
             withExtendedLifetime(peers) {}
             withExtendedLifetime(mute) {}
+            await services.stop()
+        }
+    }
+
+    @Test(
+        "HTTP/2 readers that open every window and never read: what waits for each stays below its cap, and others are served"
+    )
+    func slowHTTP2Readers() async throws {
+        let readerCount = 20
+        try await ScratchFolder.run { folder in
+            let services = ServiceProcesses(folder: folder)
+            try await services.start()
+            let url = await services.gatewayURL
+            let gateway = try #require(HTTPURL(url))
+            let before = try await metric("process_resident_bytes", of: url)
+            let served = try await metric("http_requests_total", of: url)
+            let peers = try (0..<readerCount).map { _ in try Peer(gateway.port) }
+            for peer in peers {
+                peer.send(HTTP2Flood.openWindows)
+                // As many as may be open at a time, each with an answer of some 10 KiB.
+                for stream in 0..<UInt32(100) {
+                    peer.send(HTTP2Flood.get("/-/metrics", stream: stream * 2 + 1))
+                }
+            }
+            while try await metric("http_requests_total", of: url) < served + Double(readerCount * 100) {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let peak = try await metric("http_queued_bytes_peak{service=\"gateway\"}", of: url)
+            let after = try await metric("process_resident_bytes", of: url)
+            let cap = 256.0 * 1024
+            #expect(peak > 0 && peak <= cap + 64 * 1024, "\(peak) bytes were queued for one reader")
+            let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+            // A stream keeps its own answer until the connection takes it.
+            let answers = Double(readerCount * 100) * 32 * 1024
+            let isBounded = after - before <= Double(readerCount) * cap + answers + 16 * 1024 * 1024
+            #expect(isBounded || isSanitized, "\(before) then \(after)")
+            let other = try Peer(gateway.port)
+            other.send(get)
+            #expect(try await other.firstLine() == "HTTP/1.1 200 OK")
+            withExtendedLifetime(peers) {}
             await services.stop()
         }
     }

@@ -5,6 +5,10 @@ import TidingsConformance
 private let usage = """
     usage: tidings-soak-test [--seconds N] [--devices N] [--sends N] [--registrations N] [--changes N] [--seed N] [--plot FILE]
 
+           tidings-soak-test --descriptors N
+
+    The second form uses up the N descriptors of a server (up to what a process may have), and looks at who suffers.
+
     Sends, registrations, and devices that come and go, on loopback, with new state, for so long. Rates are per second. Exit code 0
     only if memory and descriptors stayed flat, every push arrived once, and no client saw an error.
     """
@@ -12,12 +16,24 @@ private let usage = """
 private func run() async throws -> Int32 {
     let options = try OptionReader(
         Array(CommandLine.arguments.dropFirst()),
-        known: ["seconds", "devices", "sends", "registrations", "changes", "seed", "plot", "help!"]
+        known: [
+            "seconds", "devices", "sends", "registrations", "changes", "seed", "plot", "descriptors", "dial",
+            "count", "help!",
+        ]
     )
     try options.expect(atMost: 0)
     if options.has("help") {
         Console.print(usage)
         return 0
+    }
+    signal(SIGPIPE, SIG_IGN)
+    if let port = try options.count("dial"), let count = try options.count("count") {
+        try DescriptorTest.dial(port: port, count: count)
+    }
+    if let limit = try options.count("descriptors") {
+        let folder = try Files.makeScratchFolder("tidings-descriptors")
+        defer { Files.removeTree(folder) }
+        return try await DescriptorTest.run(limit: limit, folder: folder) == 0 ? 0 : 1
     }
     var plan = SoakTest.Plan()
     if let count = try options.count("seconds") { plan.seconds = count }
@@ -26,7 +42,6 @@ private func run() async throws -> Int32 {
     if let count = try options.count("registrations") { plan.registrationRate = count }
     if let count = try options.count("changes") { plan.changeRate = count }
     if let count = try options.count("seed") { plan.seed = UInt64(count) }
-    signal(SIGPIPE, SIG_IGN)
     let folder = try Files.makeScratchFolder("tidings-soak")
     defer { Files.removeTree(folder) }
     let test = try await SoakTest(plan, folder: folder)
