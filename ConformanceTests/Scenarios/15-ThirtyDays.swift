@@ -76,23 +76,37 @@ struct ThirtyDays {
             for day in 1...30 {
                 world.clock.advance(by: .seconds(86400))
                 if day <= 7, day != 4 { #expect(try await devices[0].0.nextText() == "scheduled \(day)") }
-                // Provider tokens live an hour: each day needs new ones, and the gateway refuses old ones.
-                for (_, platform, notification) in devices {
-                    sends.append((try #require(try await hub.send(notification, tags: "daily")), platform))
-                }
-                for (device, _, _) in devices { #expect(try await device.nextText() == "day") }
-                // Three days to live.
+                // Three days to live, and in the mailbox before the next day comes.
                 let expires = world.clock.now.seconds + 3 * 86400
-                let id = try await hub.send(push("away \(day)", expires: expires), tags: "away")
-                // It must be in the mailbox before the next day comes.
-                #expect(try await world.outcome(try #require(id)).outcomes == [.apns: [.success: 1]])
+                async let kept = {
+                    let id = try await hub.send(push("away \(day)", expires: expires), tags: "away")
+                    return try await world.outcome(try #require(id)).outcomes
+                }()
+                // Provider tokens live an hour: each day needs new ones, and the gateway refuses old ones.
+                sends += try await withThrowingTaskGroup { group in
+                    for (device, platform, notification) in devices {
+                        group.addTask {
+                            let id = try #require(try await hub.send(notification, tags: "daily"))
+                            #expect(try await device.nextText() == "day")
+                            return (id, platform)
+                        }
+                    }
+                    return try await group.reduce(into: [(NotificationID, Platform)]()) { $0.append($1) }
+                }
+                #expect(try await kept == [.apns: [.success: 1]])
                 if day == 29 { #expect(try await itemStatus() == 200) }
             }
             #expect(try await hub.details(scheduled[3]).state == .canceled)
             scheduled.remove(at: 3)
-            for (id, platform) in sends + scheduled.map({ ($0, .apns) }) {
-                let details = try await world.outcome(id)
-                #expect(details.outcomes == [platform: [.success: 1]], "\(details)")
+            let all = sends + scheduled.map { ($0, .apns) }
+            try await withThrowingTaskGroup { group in
+                for (id, platform) in all {
+                    group.addTask {
+                        let details = try await world.outcome(id)
+                        #expect(details.outcomes == [platform: [.success: 1]], "\(details)")
+                    }
+                }
+                try await group.waitForAll()
             }
 
             // On day 30 what was sent on day 27 has expired to the second.

@@ -8,6 +8,7 @@ package struct FuzzTarget: Sendable {
         .http1Head, .http1Chunked, .webSocket, .json, .registrationXML, .tagExpression, .template,
         .accessSignature, .deviceLink, .url, .webToken, .multipart, .installation, .installationPatch,
         .registrationQuery,
+        .jobLine,
     ]
 
     package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

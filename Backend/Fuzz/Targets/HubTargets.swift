@@ -56,6 +56,24 @@ extension FuzzTarget {
         )
     }()
 
+    /// Lines of imports, the first byte for the kind: what is taken as a creation is written and read as the same line.
+    static let jobLine = FuzzTarget(name: "job-line") { input in
+        guard let first = input.first else { return nil }
+        let kind = HubJob.Kind.allCases[Int(first) % HubJob.Kind.allCases.count]
+        let line = Array(input.dropFirst())
+        guard case .create(_, let content)? = try? JobRules.step(line, kind) else { return nil }
+        let registration = Registration(
+            id: RegistrationID(unchecked: "1-2-3"),
+            etag: 1,
+            expires: .never,
+            updated: Timestamp(seconds: 0),
+            content: content
+        )
+        let text = RegistrationXML.line(registration)
+        if text.utf8.contains(0x0A) || text.utf8.contains(0x0D) { return "a line with a line end: \(text)" }
+        return unchanged(content, text) { try RegistrationXML.readLine(Array(text.utf8)).content }
+    }
+
     /// Queries of registration lists: filter, page size and continuation token.
     static let registrationQuery = FuzzTarget(name: "registration-query") { input in
         let text = String(decoding: input, as: UTF8.self)

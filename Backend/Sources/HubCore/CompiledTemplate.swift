@@ -91,7 +91,11 @@ package struct CompiledTemplate: Sendable {
             throw HubError(.badRequest, "The template body must be a JSON object.")
         }
         var writer = JSONTemplateWriter()
-        try writer.write(value)
+        do throws(HubError) { try writer.write(value) } catch {
+            guard let text = writer.failing, let offset = TemplatePosition.offset(of: text, inJSON: bytes)
+            else { throw error }
+            throw TemplatePosition.error(error, at: offset, in: bytes)
+        }
         return writer.finished()
     }
 
@@ -139,10 +143,13 @@ package struct CompiledTemplate: Sendable {
 private struct JSONTemplateWriter {
     private var segments: [CompiledTemplate.Segment] = []
     private var pending: [UInt8] = []
+    /// The text that is no expression.
+    private(set) var failing: String?
 
     mutating func write(_ value: JSONValue) throws(HubError) {
         switch value {
         case .string(let text):
+            failing = text
             guard let expression = try TemplateExpression(parsing: text) else {
                 return value.write(to: &pending)
             }

@@ -141,8 +141,8 @@ private struct ExpressionParser {
     func error(_ reason: String) -> HubError {
         HubError(
             .badRequest,
-            "The template expression \(whole) is not valid: \(reason). A literal that begins with one of $ . % # { must be "
-                + "written as \"{'…'}\"."
+            "The template expression \(whole) is not valid: \(reason). A text that begins with one of $ . % # { is an expression; to have it "
+                + "as it is, write {'\(whole.replacing("'", with: "''"))'}."
         )
     }
 

@@ -96,7 +96,11 @@ private struct XMLTemplateScanner {
     }
 
     private mutating func replace(_ start: Int, _ end: Int, text: String) throws(HubError) {
-        guard let expression = try TemplateExpression(parsing: text) else { return }
+        let parsed: TemplateExpression?
+        do throws(HubError) { parsed = try TemplateExpression(parsing: text) } catch {
+            throw TemplatePosition.error(error, at: start, in: bytes)
+        }
+        guard let expression = parsed else { return }
         flush(upTo: start)
         segments.append(.xmlText(expression))
         copied = end

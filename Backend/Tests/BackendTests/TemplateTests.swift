@@ -92,6 +92,29 @@ struct TemplateTests {
     }
 
     @Test(
+        "an error of an expression tells line and column in the body, and how to write the text as it is",
+        arguments: [
+            (
+                Platform.apns, "{\n  \"aps\": {\"alert\": \"#1 hit's\"}\n}", "line 2, column 20",
+                "{'#1 hit''s'}"
+            ),
+            (.apns, "{\"$(x\":1,\"a\":\"$(x\"}", "line 1, column 14", "{'$(x'}"),
+            (.wns, "<toast>\n<a b=\"...more\"/></toast>", "line 2, column 7", "{'...more'}"),
+        ]
+    )
+    func positions(platform: Platform, body: String, place: String, escaped: String) {
+        let template = RegistrationTemplate(
+            body: body,
+            headers: platform == .wns ? [.init("X-WNS-Type", "wns/toast")] : []
+        )
+        let error = #expect(throws: HubError.self) { try CompiledTemplate(template, platform: platform) }
+        #expect(
+            error?.message.contains(place) == true && error?.message.contains(escaped) == true,
+            "\(error?.message ?? "")"
+        )
+    }
+
+    @Test(
         "what a platform demands",
         arguments: [
             (Platform.wns, RegistrationTemplate(body: "<toast/>"), "X-WNS-Type"),
