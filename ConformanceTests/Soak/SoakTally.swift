@@ -25,7 +25,7 @@ final class SoakTally: Sendable {
     func sent(_ id: NotificationID, isMute: Bool) {
         state.withLock {
             $0.sentCount += 1
-            // Pushes to full mailboxes are tried again for half a minute: they are asked for at the end.
+            // Pushes to full mailboxes are tried again for four minutes: they are asked for at the end.
             if isMute {
                 $0.mute.append(Sent(id: id, isMute: true))
             } else {

@@ -137,6 +137,9 @@ final class SoakTest: Sendable {
         return Int.random(in: 0..<count, using: &random)
     }
 
+    /// A full mailbox is tried five times, a minute apart: 429 without Retry-After means so long at the platforms.
+    private static let outcomeTimeout = Duration.seconds(330)
+
     private func sendOne(_ number: Int) async {
         let muteCount = muteIDs.count
         let tags: String
@@ -198,7 +201,7 @@ final class SoakTest: Sendable {
             case .later: try? await Task.sleep(for: .milliseconds(20))
             case .sent(let sent):
                 do {
-                    tally.ended(sent, try await hub.finalDetails(sent.id, within: .seconds(120)))
+                    tally.ended(sent, try await hub.finalDetails(sent.id, within: Self.outcomeTimeout))
                 } catch { tally.count("details: \(error)") }
             }
         }
