@@ -1,3 +1,4 @@
+import Glibc
 import EventLoops
 import HTTPMessages
 import HTTPServing
@@ -35,6 +36,10 @@ struct EchoServer {
                 var response = HTTPResponse(200)
                 response.body = .stream(byteCount: nil) { await pieces.next() }
                 return response
+            case "busy":
+                // Holds the loop itself, as too much work at a time would.
+                usleep(900_000)
+                return HTTPResponse(200)
             case "silent": return HTTPResponse(401, text: "no")
             default: return HTTPResponse(200, text: request.target.raw)
             }
@@ -198,6 +203,33 @@ struct HTTPServingTests {
                 while server.server.connectionCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
             }
             #expect(server.counters["http_connections_total"] == 3)
+        }
+    }
+
+    @Test("what arrived while the loop was busy is read before its deadline counts")
+    func busyLoop() async throws {
+        var limits = ServerLimits()
+        limits.headTimeout = .milliseconds(300)
+        try await EchoServer.run(limits) { server in
+            let port = try #require(HTTPURL(server.address)?.port)
+            let answers = try await Programs.onThread {
+                func send(_ socket: Int32, _ text: String) {
+                    let bytes = Array(text.utf8)
+                    _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+                }
+                // More than there are loops, so that one of them shares the busy one.
+                let sockets = try (0..<9).map { _ in try LoopbackSocket.connect(port: port) }
+                defer { for socket in sockets { close(socket) } }
+                send(sockets[0], "GET /busy HTTP/1.1\r\nHost: a\r\n\r\n")
+                usleep(100_000)
+                for socket in sockets.dropFirst() { send(socket, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+                return sockets.dropFirst().map { socket in
+                    var buffer = [UInt8](repeating: 0, count: 256)
+                    let count = read(socket, &buffer, buffer.count)
+                    return String(decoding: buffer.prefix(max(0, count)).prefix { $0 != 0x0D }, as: UTF8.self)
+                }
+            }
+            #expect(answers == Array(repeating: "HTTP/1.1 200 OK", count: 8))
         }
     }
 
