@@ -15,6 +15,7 @@ import tempfile
 import time
 import uuid
 
+import arm_peers
 import hub_peers
 
 PROGRAMS = pathlib.Path(sys.argv[1])
@@ -105,7 +106,7 @@ async def aioapns(server, state, device, handle):
 def main():
     with tempfile.TemporaryDirectory(prefix="tidings-peers") as folder:
         state = pathlib.Path(folder) / "server"
-        ports = [f"--{name}-address=127.0.0.1:0" for name in ("backend", "hub", "gateway")]
+        ports = [f"--{name}-address=127.0.0.1:0" for name in ("backend", "hub", "gateway", "arm")]
         serving = Process(PROGRAMS / "tidings", "serve", "--dev", "--state", str(state), *ports)
         server = serving.line("ready")
         listen, full = connection_strings(serving)
@@ -122,6 +123,7 @@ def main():
             asyncio.run(aioapns(server, state, device, handle))
             hub_peers.rest_python(check, server, full, device, handle)
             hub_peers.unofficial(check, server, full, device, handle)
+            arm_peers.management(check, hub_peers.operations(check, "azure-mgmt-notificationhubs"), server)
         finally:
             device.stop()
             serving.stop()

@@ -59,12 +59,12 @@ struct Recording: Sendable {
             separator: "/"
         )
         let places = [environment("TIDINGS_RECORDINGS"), root + "/../shared/recordings"].compactMap(\.self)
-        return places.first { Files.exists($0 + "/LICENSE") || !Files.names(in: $0).isEmpty }
+        return places.first { Files.exists($0 + "/LICENSE") || !(Files.list($0) ?? []).isEmpty }
     }()
 
     static func all() throws -> [Recording] {
         guard let folder else { return [] }
-        return try Files.names(in: folder).filter { $0.hasSuffix(".json") }.sorted().map { file in
+        return try (Files.list(folder) ?? []).map(\.name).filter { $0.hasSuffix(".json") }.map { file in
             try Recording(name: String(file.dropLast(5)), try Files.read(folder + "/" + file) ?? [])
         }
     }

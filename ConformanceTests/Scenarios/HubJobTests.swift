@@ -1,7 +1,9 @@
 import HTTPMessages
 import HubAPI
 import HubClient
+import ProcessLifecycle
 import PushCredentials
+import TidingsBackend
 import TidingsConformance
 import TidingsModels
 import Testing
@@ -157,6 +159,12 @@ struct HubJobTests {
             #expect(try await self.text(other, container, deleted, "OutputFilePath") == "1,9-9-9\n")
             #expect(try await self.text(other, container, deleted, "FailedFilePath").hasPrefix("2,"))
             #expect(try await other.jobs().map(\.kind) == [.delete, .upsert, .update, .create, .create])
+
+            // A backup holds the containers as well.
+            let copy = world.serverState + "-copy"
+            _ = try Backup.make(of: world.serverState, at: copy)
+            #expect(Files.exists(copy + "/files/containers/transfer/import.txt"))
+            #expect(Files.exists(copy + "/keys/credentials.key"))
         }
     }
 

@@ -72,7 +72,7 @@ package enum HubDescriptionRules {
         }
     }
 
-    private static func checkPolicies(_ policies: [AccessPolicy]) throws(HubError) {
+    package static func checkPolicies(_ policies: [AccessPolicy]) throws(HubError) {
         guard policies.count <= policyCountMax else {
             throw HubError(
                 .badRequest,

@@ -1,9 +1,15 @@
+package import JSONBytes
 package import TidingsModels
 
 /// The hubs of a namespace: made, changed and deleted while the server runs.
 package protocol HubManagement: Sendable {
     /// The policies that hold at every hub.
     var namespacePolicies: [AccessPolicy] { get }
+    /// On disk when it returns; keys that are empty are made.
+    func setNamespacePolicies(_ policies: [AccessPolicy]) async throws -> [AccessPolicy]
+    /// What an operator stated about the namespace: `name`, `location`, `tags`, `sku`.
+    var namespace: JSONObject { get }
+    func setNamespace(_ attributes: JSONObject) async throws
     /// A hub that is open; names compare without case.
     func hub(_ name: String) -> Hub?
     /// The description of a hub; nil when there is none.

@@ -63,8 +63,12 @@ package enum Backup {
         try StateFolder.makeFolder(target + "/" + folder)
         var fileCount = 0
         // Files that are being written have another ending, and the databases' logs are part of their copies.
-        for entry in entries where !entry.isFolder && !entry.name.hasSuffix(".new") {
+        for entry in entries where !entry.name.hasSuffix(".new") {
             let path = folder + "/" + entry.name
+            if entry.isFolder {
+                fileCount += try copy(path, source, target)
+                continue
+            }
             if entry.name.hasSuffix(".sqlite") {
                 try copyDatabase(source + "/" + path, to: target + "/" + path)
             } else if entry.name.hasSuffix("-wal") || entry.name.hasSuffix("-shm") {

@@ -135,6 +135,14 @@ package enum ConfigurationKeys {
         Key(path: "hub.hosts", help: "names under which clients reach the hub, comma-separated") {
             $0.hubHosts = Set($1.split(separator: ",").map { $0.lowercased() })
         },
+        Key(path: "arm.address", help: "host:port of the Azure Resource Manager surface; none by default") {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.armAddress = try .init(text, key: "arm.address")
+        },
+        Key(path: "arm.tokenFile", help: "file with the token of its clients (default keys/arm.token)") {
+            $0.armTokenFile = $1
+        },
         Key(
             path: "hub.requestsPerSecond",
             help: "requests that each hub takes in a second (429 beyond); none by default"

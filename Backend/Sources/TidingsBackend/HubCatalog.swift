@@ -17,6 +17,8 @@ struct HubCatalog {
     private let path: String
     private let key: [UInt8]
     private(set) var namespacePolicies: [AccessPolicy] = []
+    /// What an operator stated about the namespace.
+    private(set) var namespace = JSONObject()
     /// By lower-case name.
     private(set) var entries: [String: Entry] = [:]
 
@@ -29,6 +31,7 @@ struct HubCatalog {
         }
         if let hubs = object["hubs"]?.objectValue {
             namespacePolicies = Self.policies(object["namespace"])
+            namespace = object["namespaceAttributes"]?.objectValue ?? JSONObject()
             for member in hubs.members { try read(member.name, member.value) }
         } else {
             // As earlier versions wrote it: the policies of each hub that the configuration names.
@@ -84,6 +87,15 @@ struct HubCatalog {
         try save()
     }
 
+    mutating func setNamespace(_ policies: [AccessPolicy], _ attributes: JSONObject) throws {
+        let before = (namespacePolicies, namespace)
+        (namespacePolicies, namespace) = (policies, attributes)
+        do { try save() } catch {
+            (namespacePolicies, namespace) = before
+            throw error
+        }
+    }
+
     mutating func set(_ entry: Entry) throws {
         let before = entries
         entries[entry.description.name.lowercased()] = entry
@@ -109,7 +121,8 @@ struct HubCatalog {
         for entry in entries.values.sorted(by: { $0.description.name < $1.description.name }) {
             hubs[entry.description.name] = try value(entry)
         }
-        let object = JSONObject(["namespace": Self.value(namespacePolicies), "hubs": .object(hubs)])
+        var object = JSONObject(["namespace": Self.value(namespacePolicies), "hubs": .object(hubs)])
+        if !namespace.isEmpty { object["namespaceAttributes"] = .object(namespace) }
         try Files.replace(path, with: JSONValue.object(object).serialized())
     }
 

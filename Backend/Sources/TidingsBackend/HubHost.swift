@@ -1,5 +1,6 @@
 package import HubCore
 import HubStore
+package import JSONBytes
 import ProcessLifecycle
 import PushTelemetry
 import SQLiteStorage
@@ -33,6 +34,7 @@ package actor HubHost: HubManagement {
     private struct State: Sendable {
         var open: [String: Open] = [:]
         var namespacePolicies: [AccessPolicy] = []
+        var namespace = JSONObject()
     }
 
     private nonisolated let state: Mutex<State>
@@ -44,10 +46,11 @@ package actor HubHost: HubManagement {
         self.catalog = catalog
         self.factory = factory
         self.time = time
-        state = Mutex(State(namespacePolicies: catalog.namespacePolicies))
+        state = Mutex(State(namespacePolicies: catalog.namespacePolicies, namespace: catalog.namespace))
     }
 
     package nonisolated var namespacePolicies: [AccessPolicy] { state.withLock { $0.namespacePolicies } }
+    package nonisolated var namespace: JSONObject { state.withLock { $0.namespace } }
     package nonisolated func hub(_ name: String) -> Hub? {
         state.withLock { $0.open[name.lowercased()]?.hub }
     }
@@ -99,6 +102,19 @@ package actor HubHost: HubManagement {
     }
 
     // MARK: Management
+
+    package func setNamespacePolicies(_ policies: [AccessPolicy]) throws -> [AccessPolicy] {
+        try HubDescriptionRules.checkPolicies(policies)
+        let new = completed(policies, over: catalog.namespacePolicies)
+        try catalog.setNamespace(new, catalog.namespace)
+        state.withLock { $0.namespacePolicies = new }
+        return new
+    }
+
+    package func setNamespace(_ attributes: JSONObject) throws {
+        try catalog.setNamespace(catalog.namespacePolicies, attributes)
+        state.withLock { $0.namespace = attributes }
+    }
 
     package func description(_ name: String) -> HubDescription? {
         hub(name) == nil ? nil : catalog[name]?.description

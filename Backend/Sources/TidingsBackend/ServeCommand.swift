@@ -95,6 +95,8 @@ enum ServeCommand {
         if let backend = endpoints.backend { object["backend"] = .string(backend) }
         if let hub = endpoints.hub { object["hub"] = .string(hub) }
         if let gateway = endpoints.gateway { object["gateway"] = .string(gateway) }
+        if let arm = endpoints.arm { object["arm"] = .string(arm) }
+        if let file = endpoints.armTokenFile { object["armToken"] = .string(file) }
         if let file = endpoints.authorityFile { object["ca"] = .string(file) }
         object["pid"] = .number(Int(getpid()))
         return JSONValue.object(object).text

@@ -242,6 +242,35 @@ struct ServerAssembly {
             }
         }
         endpoints.namespaceConnectionString = host.namespacePolicies.first.map(text)
+        try startARM(host, endpoint)
+    }
+
+    private static let tokenByteCountMin = 16
+
+    private mutating func startARM(_ host: HubHost, _ endpoint: HTTPURL) throws {
+        guard let address = configuration.armAddress else { return }
+        let path = configuration.armTokenFile ?? configuration.statePath + "/keys/arm.token"
+        if configuration.armTokenFile == nil, !Files.exists(path) {
+            try Files.replace(path, with: Array(Hex.encode(Digests.random(32)).utf8))
+        }
+        guard let bytes = try Files.read(path) else {
+            throw ConfigurationError("arm.tokenFile '\(path)' does not exist")
+        }
+        let token = Array(ASCII.trimmed(String(decoding: bytes, as: UTF8.self)).utf8)
+        guard token.count >= Self.tokenByteCountMin else {
+            throw ConfigurationError(
+                "the token of arm.tokenFile has fewer than \(Self.tokenByteCountMin) characters"
+            )
+        }
+        let edge = ARMEdge(
+            hubs: host,
+            token: token,
+            log: log.named("arm"),
+            time: time,
+            connectionString: { HubConnectionString(endpoint: endpoint, keyName: $0.name, key: $1).text }
+        )
+        endpoints.arm = try listen(address, "arm") { await edge.respond(to: $0) }
+        endpoints.armTokenFile = path
     }
 
     private var knownHosts: Set<String> {

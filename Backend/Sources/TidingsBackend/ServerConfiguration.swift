@@ -77,6 +77,10 @@ public struct ServerConfiguration: Sendable {
     /// Who may read `/-/metrics` besides this machine.
     package var metricsAddresses: Set<String> = []
     package var hubs: [HubSettings] = []
+    /// Where the Resource Manager's surface listens; nil for nowhere.
+    package var armAddress: Address?
+    /// Holds the token that its clients show.
+    package var armTokenFile: String?
     package var requestLimits = RequestLimits()
     package var expressionLimits = TagExpressionLimits()
     /// The most registrations of a hub; nil for as many as can be numbered.
@@ -122,8 +126,10 @@ public struct ServerConfiguration: Sendable {
 
     /// Refuses combinations that would be unsafe.
     package func check() throws(ConfigurationError) {
-        let addresses = [(Service.backend, backendAddress), (.hub, hubAddress), (.gateway, gatewayAddress)]
-        for (service, address) in addresses where services.contains(service) && !address.isLoopback {
+        var addresses = [(Service.backend, backendAddress), (.hub, hubAddress), (.gateway, gatewayAddress)]
+            .filter { services.contains($0.0) }.map { ($0.0.rawValue, $0.1) }
+        if let armAddress, services.contains(.hub) { addresses.append(("arm", armAddress)) }
+        for (service, address) in addresses where !address.isLoopback {
             if isDevelopment {
                 throw ConfigurationError(
                     "dev is refused on \(address.host): its keys, passwords and certificates are for this machine alone. Use a loopback address."
@@ -131,7 +137,7 @@ public struct ServerConfiguration: Sendable {
             }
             if certificateFile == nil, !allowsPlainHTTP {
                 throw ConfigurationError(
-                    "\(service.rawValue).address \(address.host) is not loopback and there is no tls.certificate. Set one, or allowPlainHTTP behind a TLS terminator."
+                    "\(service).address \(address.host) is not loopback and there is no tls.certificate. Set one, or allowPlainHTTP behind a TLS terminator."
                 )
             }
         }

@@ -20,6 +20,9 @@ public final class TidingsServer: Sendable {
         package var connectionStrings: [String: [String: String]] = [:]
         /// Of the policy that holds at every hub.
         package var namespaceConnectionString: String?
+        /// The Resource Manager's surface, and the file with its clients' token.
+        package var arm: String?
+        package var armTokenFile: String?
         /// The files that the gateway issued, for provider libraries.
         package var serviceAccountFile: String?
         package var apnsKeyFile: String?

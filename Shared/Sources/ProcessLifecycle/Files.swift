@@ -152,29 +152,10 @@ package enum Files {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// The names in a folder, in no order; none when it cannot be read.
-    package static func names(in path: String) -> [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
-    }
-
     package static func removeTree(_ path: String) {
-        for name in names(in: path) {
-            var status = stat()
-            let child = path + "/" + name
-            if lstat(child, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-                removeTree(child)
-            } else {
-                unlink(child)
-            }
+        for entry in list(path) ?? [] {
+            let child = path + "/" + entry.name
+            if entry.isFolder { removeTree(child) } else { unlink(child) }
         }
         if rmdir(path) != 0 { unlink(path) }
     }

@@ -27,11 +27,12 @@ package struct FileFolder: Sendable {
     package func list(_ container: String, prefix: String) throws -> [Entry] {
         var found: [Entry] = []
         func visit(_ folder: String, _ relative: String) throws {
-            for name in Files.names(in: folder) where !name.hasPrefix(".") && !name.hasSuffix(".new") {
-                let (path, inner) = (relative.isEmpty ? name : "\(relative)/\(name)", "\(folder)/\(name)")
-                if Files.isFolder(inner) {
-                    try visit(inner, path)
-                } else if path.hasPrefix(prefix), let reader = try FileReader(inner) {
+            for entry in Files.list(folder) ?? []
+            where !entry.name.hasPrefix(".") && !entry.name.hasSuffix(".new") {
+                let path = relative.isEmpty ? entry.name : "\(relative)/\(entry.name)"
+                if entry.isFolder {
+                    try visit("\(folder)/\(entry.name)", path)
+                } else if path.hasPrefix(prefix), let reader = try FileReader("\(folder)/\(entry.name)") {
                     found.append(Entry(path: path, byteCount: reader.byteCount))
                 }
             }
