@@ -73,6 +73,7 @@ struct ThirtyDays {
 
             let counters = try world.server.counters
             var sends: [(NotificationID, Platform)] = []
+            let began = ContinuousClock.now
             for day in 1...30 {
                 world.clock.advance(by: .seconds(86400))
                 if day <= 7, day != 4 { #expect(try await devices[0].0.nextText() == "scheduled \(day)") }
@@ -96,6 +97,7 @@ struct ThirtyDays {
                 #expect(try await kept == [.apns: [.success: 1]])
                 if day == 29 { #expect(try await itemStatus() == 200) }
             }
+            print("thirty days were replayed in \(ContinuousClock.now - began)")
             #expect(try await hub.details(scheduled[3]).state == .canceled)
             scheduled.remove(at: 3)
             let all = sends + scheduled.map { ($0, .apns) }
