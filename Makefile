@@ -42,7 +42,7 @@ imports:
 	scripts/check-imports
 
 bench: packages
-	@scripts/install-packages nginx-light wrk
+	@scripts/install-packages nginx-light wrk postgresql
 	$(SWIFT) build -c release --product tidings
 	$(SWIFT) build -c release --product tidings-benchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)

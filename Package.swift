@@ -189,9 +189,9 @@ let package = Package(
             "tidings-benchmarks",
             path: "Backend/Benchmarks",
             [
-                "GatewayConnection", "EventLoops", "TLSTransport", "HTTPMessages", "JSONBytes",
+                "GatewayConnection", "EventLoops", "TLSTransport", "HTTPMessages", "HubAPI", "HubClient",
+                "JSONBytes", "OutboundHTTP", "ProcessLifecycle", "PushCredentials", "SQLiteStorage",
                 "TidingsModels",
-                "ProcessLifecycle",
             ]
         ),
 

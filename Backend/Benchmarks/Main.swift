@@ -6,14 +6,19 @@ import ProcessLifecycle
 @main
 enum TidingsBenchmarks {
     private static let usage = """
-        usage: tidings-benchmarks [health] [idle] [options]
+        usage: tidings-benchmarks [health] [idle] [upserts] [reads] [decoding] [options]
 
           health             server CPU time per GET /-/health, against nginx (needs nginx and wrk)
           idle               resident bytes per idle device connection, plain and TLS, against nginx keep-alive
-          --rounds N         rounds of health; default 3
+          upserts            durable registration upserts per second, against bare SQLite and PostgreSQL (needs pgbench)
+          reads              server CPU time per GET of an installation, against nginx and a file
+          decoding           installations (JSON) and registrations (Atom) decoded per CPU-second, against Foundation
+          --rounds N         rounds of health and reads; default 3
           --seconds N        length of a round; default 3
           --connections N    connections of idle; default 5000
         """
+
+    private static let all = ["health", "idle", "upserts", "reads", "decoding"]
 
     static func main() async {
         do {
@@ -25,10 +30,13 @@ enum TidingsBenchmarks {
             let rounds = try count(options, "rounds", default: 3, in: 1...20)
             let seconds = try count(options, "seconds", default: 3, in: 1...60)
             let connections = try count(options, "connections", default: 5000, in: 100...9000)
-            for name in options.rest.isEmpty ? ["health", "idle"] : options.rest {
+            for name in options.rest.isEmpty ? all : options.rest {
                 switch name {
                 case "health": try await HealthBenchmark(roundCount: rounds, secondCount: seconds).run()
                 case "idle": try await IdleBenchmark(connectionCount: connections).run()
+                case "upserts": try await UpsertBenchmark(secondCount: seconds).run()
+                case "reads": try await ReadBenchmark(roundCount: rounds, secondCount: seconds).run()
+                case "decoding": try DecodingBenchmark(secondCount: seconds).run()
                 default: throw BenchmarkError("there is no benchmark '\(name)'\n\(usage)")
                 }
             }

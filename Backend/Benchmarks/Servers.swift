@@ -1,8 +1,13 @@
 import Foundation
 import Glibc
+import HTTPMessages
+import HubClient
 import JSONBytes
+import OutboundHTTP
 import ProcessLifecycle
+import PushCredentials
 import TLSTransport
+import TidingsModels
 
 /// `tidings serve --dev` on free ports, in a folder of its own.
 struct TidingsProcess {
@@ -11,6 +16,8 @@ struct TidingsProcess {
     /// `localhost:port`.
     let hub: String
     let gateway: String
+    private let connection: HubConnectionString
+    private let connectionText: String
 
     init() throws {
         state = try Files.makeScratchFolder("tidings-benchmark")
@@ -26,6 +33,41 @@ struct TidingsProcess {
         let line = try JSONValue(parsing: Array(try process.firstLine().utf8))
         hub = try Self.authority(line["hub"])
         gateway = try Self.authority(line["gateway"])
+        let keys = try MeasuredProcess(
+            Programs.tidings,
+            ["keys", "--state", state, "--endpoint", "https://" + hub],
+            on: .load
+        ).result()
+        guard
+            let text = keys.split(separator: "\n").first(where: { $0.contains(AccessPolicy.fullName) }).map({
+                ASCII.trimmed($0)
+            })
+        else { throw BenchmarkError("`tidings keys` did not print a connection string") }
+        connectionText = text
+        connection = try HubConnectionString(parsing: text)
+    }
+
+    /// The hub that `--dev` makes.
+    static let hubName = "tidings"
+
+    func client() -> HubClient {
+        let trust = OutboundTrust(authorityFiles: ["https://" + hub: state + "/ca/ca.pem"])
+        return HubClient(
+            connection,
+            hub: Self.hubName,
+            client: HTTPClient(trust: trust),
+            time: SystemTimeSource()
+        )
+    }
+
+    /// The value of an Authorization header for the hub, good for an hour.
+    func authorization() -> String {
+        SharedAccessSignature.make(
+            resource: "https://\(hub)/\(Self.hubName)",
+            keyName: connection.keyName,
+            key: connectionText.split(separator: "=", maxSplits: 3).last.map(String.init) ?? "",
+            expires: SystemTimeSource().now + .seconds(3600)
+        )
     }
 
     private static func authority(_ url: JSONValue?) throws -> String {
@@ -45,15 +87,17 @@ struct TidingsProcess {
     }
 }
 
-/// nginx as one process with one worker, answering two bytes to everything: the price mark of an HTTP server.
+/// nginx as one process with one worker, answering two bytes to everything, and a file: the price mark of an HTTP server.
 struct NginxProcess {
     let process: MeasuredProcess
     let folder: String
     let plain: Int
     let secure: Int
 
-    /// - Parameter authority: Signs its certificate, so that the same client trusts both servers.
-    init(connectionCountMax: Int, authorityFolder: String) async throws {
+    /// - Parameters:
+    ///   - authorityFolder: Signs its certificate, so that the same client trusts both servers.
+    ///   - answer: What `GET /answer.json` gives.
+    init(connectionCountMax: Int, authorityFolder: String, answer: [UInt8] = []) async throws {
         folder = try Files.makeScratchFolder("tidings-benchmark-nginx")
         (plain, secure) = (try Self.freePort(), try Self.freePort())
         let leaf = try DevelopmentAuthority(
@@ -73,9 +117,11 @@ struct NginxProcess {
                     listen 127.0.0.1:\(plain) backlog=1024; listen 127.0.0.1:\(secure) ssl backlog=1024;
                     ssl_certificate \(folder)/chain.pem; ssl_certificate_key \(folder)/key.pem;
                     location / { return 200 ok; }
+                    location = /answer.json { root \(folder); }
                 }
             }
             """
+        try Files.replace(folder + "/answer.json", with: answer)
         try Files.replace(folder + "/nginx.conf", with: Array(configuration.utf8))
         process = try MeasuredProcess(
             Programs.installed("nginx"),

@@ -14,6 +14,7 @@ package enum TemplateTargets {
                     "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">$(messageParam)</text></binding></visual></toast>",
                 headers: [.init("X-WNS-Type", "wns/toast")]
             )
+        case .browser: RegistrationTemplate(body: #"{"message":"$(messageParam)"}"#)
         case .fcmV1: RegistrationTemplate(body: #"{"message":{"data":{"message":"$(messageParam)"}}}"#)
         default: RegistrationTemplate(body: #"{"aps":{"alert":"$(messageParam)"}}"#)
         }
@@ -27,7 +28,7 @@ package enum TemplateTargets {
     ) async throws {
         _ = try await hub.create(
             RegistrationContent(
-                handle: try PlatformHandle(handle, platform: platform),
+                handle: try PlatformHandle(shown: handle, platform: platform),
                 tags: try tags.map { try HubTag($0) },
                 template: template(platform)
             )

@@ -228,6 +228,8 @@ public final class World: Sendable {
         public var localNotificationDelay = Duration.zero
         /// Holds a connection string with Send.
         public var maySend = false
+        /// Web Push: the only server that may send, its key in base64url.
+        public var vapidKey: String?
         /// Another app back end than the World's.
         package var backend: HTTPURL?
 
@@ -253,6 +255,7 @@ public final class World: Sendable {
         configuration.authorityFile = try authorityFile
         configuration.style = options.registersByInstallation ? .installation : .handle
         configuration.isBackground = options.isBackground
+        configuration.vapidKey = options.vapidKey
         configuration.localNotificationDelay = options.localNotificationDelay
         if options.maySend {
             configuration.sendHub = try HubConnectionString(parsing: try connectionString(full: true))

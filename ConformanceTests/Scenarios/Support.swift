@@ -72,7 +72,7 @@ extension World {
     func registerNative(_ handle: String, _ platform: Platform, tag: String) async throws -> Registration {
         try await hub().create(
             RegistrationContent(
-                handle: try PlatformHandle(handle, platform: platform),
+                handle: try PlatformHandle(shown: handle, platform: platform),
                 tags: [try HubTag(tag)]
             )
         )

@@ -34,7 +34,7 @@ extension AppBackendService {
 
     /// The id of this handle's registration: the first that the back end made, else a new one.
     private func registrationID(_ text: String, _ user: AuthenticatedUser) async throws -> HTTPResponse {
-        let handle = try DeviceHandleText.cleaned(text)
+        let handle = try DeviceHandleText.stored(text)
         return try await registrationLock.withLock([Self.key(handle)]) {
             try await self.lockedRegistrationID(handle, user)
         }
@@ -78,13 +78,10 @@ extension AppBackendService {
         guard let platform = Platform(appName: device.platform) else {
             throw HubError(
                 .badRequest,
-                "The platform '\(device.platform)' is not known. Known are mpns, wns, apns and fcm (also gcm, fcmv1)."
+                "The platform '\(device.platform)' is not known. Known are mpns, wns, apns, fcm (also gcm, fcmv1) and browser."
             )
         }
-        let handle = try PlatformHandle(
-            try DeviceHandleText.cleaned(device.handle, platform),
-            platform: platform
-        )
+        let handle = try DeviceHandleText.handle(device.handle, platform)
         let tags = try await checkedTags(device.tags, user)
         guard let registrationID = RegistrationID(id) else {
             throw HubError(
@@ -200,13 +197,10 @@ extension AppBackendService {
         guard let platform = Platform(appName: request.platform) else {
             throw HubError(
                 .badRequest,
-                "The platform '\(request.platform)' is not known. Known are ios, apns, wns, mpns and fcm."
+                "The platform '\(request.platform)' is not known. Known are ios, apns, wns, mpns, fcm and browser."
             )
         }
-        let handle = try PlatformHandle(
-            try DeviceHandleText.cleaned(request.deviceToken, platform),
-            platform: platform
-        )
+        let handle = try DeviceHandleText.handle(request.deviceToken, platform)
         _ = try HubTag("installation:" + request.installationID)
         let id = try await registrationLock.withLock([
             "installation:" + request.installationID, Self.key(handle.text),
@@ -233,11 +227,25 @@ extension AppBackendService {
     }
 }
 
-/// Device tokens as old iOS code prints them.
+/// Handles as apps write them: the token or channel, for a browser the JSON of its subscription.
 enum DeviceHandleText {
-    /// Drops the `<`, `>` and blanks of old descriptions; refuses the form that newer systems print instead of the token.
-    static func cleaned(_ text: String, _ platform: Platform = .apns) throws(HubError) -> String {
-        guard platform == .apns else { return text }
+    static func handle(_ text: String, _ platform: Platform) throws(HubError) -> PlatformHandle {
+        switch platform {
+        case .browser: try SubscriptionJSON.read(text, path: "handle")
+        case .apns: try PlatformHandle(try cleaned(text), platform: platform)
+        default: try PlatformHandle(text, platform: platform)
+        }
+    }
+
+    /// What the hub finds a handle by, when the platform is not said.
+    static func stored(_ text: String) throws(HubError) -> String {
+        text.hasPrefix("{") && text.contains("endpoint")
+            ? try SubscriptionJSON.read(text, path: "handle").text : try cleaned(text)
+    }
+
+    /// Device tokens as old iOS code prints them: drops `<`, `>` and blanks; refuses the form that newer systems print instead of
+    /// the token.
+    private static func cleaned(_ text: String) throws(HubError) -> String {
         let lower = text.lowercased()
         guard !lower.hasPrefix("{length") else {
             throw HubError(

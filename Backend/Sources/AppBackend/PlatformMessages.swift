@@ -5,7 +5,7 @@ import XMLBytes
 /// The payloads that the back end sends, made by serialisers: no text of a user's can become structure.
 enum PlatformMessages {
     /// The platforms that a secure or rich push goes to.
-    static let all: [Platform] = [.apns, .wns, .fcmV1]
+    static let all: [Platform] = [.apns, .wns, .fcmV1, .browser]
 
     /// A text that is shown at once.
     static func text(_ text: String, _ platform: Platform) throws(HubError) -> HubNotification {
@@ -32,10 +32,11 @@ enum PlatformMessages {
             let toast =
                 "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">\(XMLText.escaped(text))</text></binding></visual></toast>"
             return .native(.wns, toast, headers: [.init("X-WNS-Type", "wns/toast")])
-        case .mpns, .adm, .baidu, .browser, .xiaomi:
+        case .browser: return .native(.browser, JSONValue.object(["message": .string(text)]).text)
+        case .mpns, .adm, .baidu, .xiaomi:
             throw HubError(
                 .badRequest,
-                "pns=\(platform.appName) is not offered. Offered are apns, wns and fcm."
+                "pns=\(platform.appName) is not offered. Offered are apns, wns, fcm and browser."
             )
         }
     }
@@ -45,6 +46,7 @@ enum PlatformMessages {
         switch platform {
         case .apns: silent(["aps": .object(["content-available": 1]), "secureId": .string(String(id))])
         case .gcm, .fcmV1: data(["secureId": .string(String(id))])
+        case .browser: .native(.browser, JSONValue.object(["secureId": .string(String(id))]).text)
         default: .native(.wns, String(id), headers: [.init("X-WNS-Type", "wns/raw")])
         }
     }
@@ -62,6 +64,7 @@ enum PlatformMessages {
                 "richType": .string(type),
             ])
         case .gcm, .fcmV1: return data(values)
+        case .browser: return .native(.browser, JSONValue.object(values).text)
         default:
             return .native(.wns, JSONValue.object(values).text, headers: [.init("X-WNS-Type", "wns/raw")])
         }
@@ -92,6 +95,7 @@ enum PlatformMessages {
         switch platform {
         case .apns: (count, countMax) = (notification.body.count, 4096)
         case .wns: (count, countMax) = (notification.body.count, 5000)
+        case .browser: (count, countMax) = (notification.body.count, 3993)
         default:
             let data = (try? JSONValue(parsing: notification.body))?["message"]?["data"]?.objectValue
             count = (data?.members ?? []).reduce(0) {

@@ -1,6 +1,8 @@
 import DeviceLink
 import EventLoops
+import HTTPMessages
 import HTTPServing
+import PushCredentials
 import PushTelemetry
 import TidingsModels
 import WebSocketFraming
@@ -58,7 +60,7 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private func act(on action: GatewayLinkRules.Action) throws(LinkViolation) {
         switch action {
         case .identify(let claimed): identify(claimed)
-        case .register(let channelID, _, let platform): register(channelID, platform)
+        case .register(let channelID, let key, let platform): register(channelID, platform ?? .browser, key)
         case .unregister(let channelID): unregister(channelID)
         case .acknowledge(let acks): acknowledge(acks)
         case .count(let code):
@@ -86,12 +88,22 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         }
     }
 
-    private func register(_ channelID: String, _ platform: Platform?) {
+    private func register(_ channelID: String, _ platform: Platform, _ keyText: String?) {
         guard let uaid else { return close(.state("register before hello was answered")) }
-        guard let platform, let handle = gateway.newHandle(platform) else {
-            let reason =
-                "no front door for \(platform?.appName ?? "Web Push") here; name one of apns, fcm, wns in 'platform'"
-            return send(.register(channelID: channelID, status: 400, endpoint: reason))
+        func refuse(_ reason: String) {
+            send(.register(channelID: channelID, status: 400, endpoint: reason))
+        }
+        var key: [UInt8]?
+        if let keyText, platform == .browser {
+            guard let bytes = Base64.decode(keyText), (try? SigningKey.p256(point: bytes)) != nil else {
+                return refuse("the key is not a P-256 public key of 65 bytes in base64url")
+            }
+            key = bytes
+        }
+        guard let handle = gateway.newHandle(platform, key: key) else {
+            return refuse(
+                "no front door for \(platform.appName) here; name one of apns, fcm, wns in 'platform', or none for Web Push"
+            )
         }
         let gateway = gateway
         run({

@@ -20,9 +20,25 @@ package struct GatewayCredentials: Sendable {
         package var secretKey: String
     }
 
+    /// The application server that a development hub is: its VAPID keys, base64url.
+    package struct WebPush: Sendable {
+        package var subject = "mailto:push@tidings.invalid"
+        package var privateKey: String
+        package var publicKey: String
+
+        static func make() throws(CredentialError) -> WebPush {
+            let pair = try P256KeyPair.generate()
+            return WebPush(
+                privateKey: Base64.encodeURL(pair.scalar),
+                publicKey: Base64.encodeURL(pair.point)
+            )
+        }
+    }
+
     package var apns: APNs
     package var fcm: FCM
     package var wns: WNS
+    package var webPush: WebPush
     /// Authenticates the access tokens that the gateway hands out, so that they survive a restart.
     package var tokenKey: [UInt8]
 
@@ -44,6 +60,7 @@ package struct GatewayCredentials: Sendable {
                 packageSID: "ms-app://s-1-15-2-\(Hex.encode(Digests.random(8)))",
                 secretKey: Base64.encodeURL(Digests.random(24))
             ),
+            webPush: try .make(),
             tokenKey: Digests.random(32)
         )
     }
@@ -60,12 +77,15 @@ package struct GatewayCredentials: Sendable {
                 "privateKeyId": .string(fcm.privateKeyID), "privateKey": .string(try fcm.key.privateKeyPEM()),
             ]),
             "wns": .object(["packageSid": .string(wns.packageSID), "secretKey": .string(wns.secretKey)]),
+            "webPush": .object([
+                "privateKey": .string(webPush.privateKey), "publicKey": .string(webPush.publicKey),
+            ]),
             "tokenKey": .string(Base64.encodeURL(tokenKey)),
         ])
     }
 
-    /// Nil when a member is missing.
-    package init?(_ json: JSONValue) {
+    /// Nil when a member is missing. A file without the Web Push keys, from before there were any, gets new ones.
+    package init?(_ json: JSONValue) throws(CredentialError) {
         func text(_ part: String, _ name: String) -> String? { json[part]?[name]?.stringValue }
         guard let apnsKeyID = text("apns", "keyId"), let teamID = text("apns", "teamId"),
             let apnsKey = text("apns", "privateKey").flatMap({ try? SigningKey.privateKey($0) }),
@@ -75,18 +95,26 @@ package struct GatewayCredentials: Sendable {
             let sid = text("wns", "packageSid"), let secret = text("wns", "secretKey"),
             let tokenKey = json["tokenKey"]?.stringValue.flatMap({ Base64.decode($0) })
         else { return nil }
+        let webPush: WebPush
+        if let privateKey = text("webPush", "privateKey"), let publicKey = text("webPush", "publicKey") {
+            webPush = WebPush(privateKey: privateKey, publicKey: publicKey)
+        } else {
+            webPush = try .make()
+        }
         self.init(
             apns: APNs(keyID: apnsKeyID, teamID: teamID, key: apnsKey),
             fcm: FCM(projectID: projectID, clientEmail: email, privateKeyID: fcmKeyID, key: fcmKey),
             wns: WNS(packageSID: sid, secretKey: secret),
+            webPush: webPush,
             tokenKey: tokenKey
         )
     }
 
-    private init(apns: APNs, fcm: FCM, wns: WNS, tokenKey: [UInt8]) {
+    private init(apns: APNs, fcm: FCM, wns: WNS, webPush: WebPush, tokenKey: [UInt8]) {
         self.apns = apns
         self.fcm = fcm
         self.wns = wns
+        self.webPush = webPush
         self.tokenKey = tokenKey
     }
 

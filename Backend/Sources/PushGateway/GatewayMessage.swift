@@ -13,6 +13,9 @@ package struct GatewayMessage: Sendable, Equatable {
     /// Repeats of the same id, handle and data are taken once.
     package var deliveryID: String?
 
+    /// What the device is told of the platform: nothing for Web Push, which is autopush's own.
+    var linkPlatform: Platform? { handle.platform == .browser ? nil : handle.platform }
+
     package init(
         handle: PlatformHandle,
         data: [UInt8],

@@ -33,6 +33,8 @@ package protocol Mailbox: Sendable {
     /// Unexpired messages above a sequence, in order.
     func pending(uaid: String, after: Int64, countMax: Int, now: Timestamp) async throws -> [StoredMessage]
     func acknowledge(uaid: String, versions: [String]) async throws
+    /// Takes a message back that no device has acknowledged; false when there is none.
+    func cancel(version: String) async throws -> Bool
     /// Messages that wait for their devices.
     func messageCount() async throws -> Int
     /// Drops what has expired; returns how many messages.

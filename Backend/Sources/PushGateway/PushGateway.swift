@@ -20,6 +20,7 @@ package final class PushGateway: Sendable {
     private let apns: APNsDoor
     private let fcm: FCMDoor
     private let wns: WNSDoor
+    private let webPush: WebPushDoor
 
     package init(
         mailbox: any Mailbox,
@@ -39,6 +40,7 @@ package final class PushGateway: Sendable {
         apns = APNsDoor(credentials: credentials.apns, time: time)
         fcm = FCMDoor(credentials: credentials.fcm, tokens: tokens, time: time, origin: origin)
         wns = WNSDoor(credentials: credentials.wns, tokens: tokens, time: time)
+        webPush = WebPushDoor(time: time, origin: origin) { try await mailbox.cancel(version: $0) }
     }
 
     /// Devices that are connected.
@@ -56,7 +58,7 @@ package final class PushGateway: Sendable {
                 ["Content-Type": "text/plain; charset=utf-8"],
                 text:
                     "Tidings push gateway. Devices connect here by WebSocket (autopush); providers send to /3/device/{token} "
-                    + "(APNs), /v1/projects/{project}/messages:send (FCM) and /wns/ (WNS).\n"
+                    + "(APNs), /v1/projects/{project}/messages:send (FCM), /wns/ (WNS) and /wpush/ (Web Push).\n"
             )
         }
         // Without one each message gets its own.
@@ -69,6 +71,7 @@ package final class PushGateway: Sendable {
         switch door {
         case "3": return await apns.respond(to: request, post: post)
         case "token", "v1": return await fcm.respond(to: request, post: post)
+        case "wpush", "m": return await webPush.respond(to: request, post: post)
         case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
         default:
             return HTTPResponse(
@@ -118,7 +121,7 @@ package final class PushGateway: Sendable {
                 DeviceNotification(
                     channelID: channelID,
                     version: version,
-                    platform: message.handle.platform,
+                    platform: message.linkPlatform,
                     headers: message.headers,
                     data: message.data
                 )
@@ -140,7 +143,7 @@ package final class PushGateway: Sendable {
     func shownText(_ handle: PlatformHandle) -> String {
         switch handle.platform {
         case .apns: handle.text.lowercased()
-        case .wns, .mpns: origin() + handle.text
+        case .wns, .mpns, .browser: origin() + handle.text
         default: handle.text
         }
     }
@@ -148,14 +151,17 @@ package final class PushGateway: Sendable {
     func newDeviceID() -> String { Hex.encode(Digests.random(16)) }
 
     /// A fresh handle of the platform's shape; nil when there is no door for it.
-    func newHandle(_ platform: Platform) -> PlatformHandle? {
+    ///
+    /// - Parameter key: The application server's, which a Web Push subscription is restricted to.
+    func newHandle(_ platform: Platform, key: [UInt8]? = nil) -> PlatformHandle? {
         let text: String
         switch platform {
         case .apns: text = Hex.encode(Digests.random(32)).uppercased()
         case .gcm, .fcmV1:
             text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
         case .wns: text = "/wns/?token=" + PercentEncoding.encode(Base64.encode(Digests.random(48)))
-        case .mpns, .adm, .baidu, .browser, .xiaomi: return nil
+        case .browser: return WebPushEndpoint.make(key: key).handle
+        case .mpns, .adm, .baidu, .xiaomi: return nil
         }
         return PlatformHandle(unchecked: text, platform: platform == .gcm ? .fcmV1 : platform)
     }

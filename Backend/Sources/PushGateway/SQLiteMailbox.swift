@@ -32,9 +32,10 @@ package final class SQLiteMailbox: Mailbox {
                 .text(channelID)
             ) { (row) throws(SQLiteError) in (row.text(0), row.text(1)) }
             if let known, known.0 == platform.rawValue {
-                return PlatformHandle(unchecked: known.1, platform: platform)
+                let known = PlatformHandle(unchecked: known.1, platform: platform)
+                if WebPushEndpoint(known)?.keyHash == WebPushEndpoint(handle)?.keyHash { return known }
             }
-            // Another platform on the same channel: the old handle is given back.
+            // Another platform or key on the same channel: the old handle is given back.
             try connection.run(
                 "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
                 .text(uaid),
@@ -82,7 +83,9 @@ package final class SQLiteMailbox: Mailbox {
     }
 
     package func post(_ message: GatewayMessage, version: String, now: Timestamp) async throws -> Posted {
-        let bodyHash = Array(Digests.sha256(message.data).prefix(16))
+        // The repeat of a Web Push message is encrypted anew: its bytes say nothing.
+        let body = message.handle.platform == .browser ? [] : message.data
+        let bodyHash = Array(Digests.sha256(body).prefix(16))
         return try await database.write { connection in
             switch try connection.owner(message.handle) {
             case nil: return Posted(result: .unknownHandle)
@@ -127,7 +130,7 @@ package final class SQLiteMailbox: Mailbox {
                 let notification = DeviceNotification(
                     channelID: channelID,
                     version: version,
-                    platform: message.handle.platform,
+                    platform: message.linkPlatform,
                     headers: message.headers,
                     data: message.data
                 )
@@ -181,6 +184,13 @@ package final class SQLiteMailbox: Mailbox {
                     .text(version)
                 )
             }
+        }
+    }
+
+    package func cancel(version: String) async throws -> Bool {
+        try await database.write { connection in
+            try connection.run("DELETE FROM message WHERE version = ?1", .text(version))
+            return connection.changedRowCount > 0
         }
     }
 

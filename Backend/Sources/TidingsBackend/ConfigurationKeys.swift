@@ -337,15 +337,14 @@ package enum ConfigurationKeys {
                 guard case .object(let credentials) = member.value else {
                     throw ConfigurationError("hub.hubs '\(name)': '\(member.name)' must be an object")
                 }
-                switch member.name {
-                case "apns": hub.apns = credentials
-                case "fcmV1": hub.fcmV1 = credentials
-                case "wns": hub.wns = credentials
-                default:
+                let platforms = ServerConfiguration.HubSettings.platforms
+                guard let platform = platforms.first(where: { $0.rawValue == member.name }) else {
+                    let known = platforms.map(\.rawValue).joined(separator: ", ")
                     throw ConfigurationError(
-                        "hub.hubs '\(name)': the key '\(member.name)' is not known. Known are apns, fcmV1, wns"
+                        "hub.hubs '\(name)': the key '\(member.name)' is not known. Known are \(known)"
                     )
                 }
+                hub.credentials[platform] = credentials
             }
             hubs.append(hub)
         }

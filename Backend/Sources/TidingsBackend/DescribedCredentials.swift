@@ -92,4 +92,17 @@ struct DescribedCredentials {
             sendsDeliveryID: isOwn
         )
     }
+
+    func webPush() throws -> WebPushSettings? {
+        guard let values = hub.credentials[.browser], let key = values["VapidPrivateKey"], !key.isEmpty else {
+            return nil
+        }
+        do throws(WebPushSettings.Failure) {
+            return try WebPushSettings(
+                subject: values["Subject"] ?? "",
+                publicKey: values["VapidPublicKey"],
+                privateKey: key
+            )
+        } catch { throw ConfigurationError("the browser credential cannot be used: \(error)") }
+    }
 }

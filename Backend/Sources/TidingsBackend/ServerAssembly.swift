@@ -165,10 +165,12 @@ struct ServerAssembly {
         let keyPath = configuration.statePath + "/keys/gateway.json"
         let credentials: GatewayCredentials
         if let bytes = try Files.read(keyPath) {
-            guard let known = GatewayCredentials(try JSONValue(parsing: bytes)) else {
+            guard let known = try GatewayCredentials(try JSONValue(parsing: bytes)) else {
                 throw ConfigurationError("\(keyPath) is damaged")
             }
             credentials = known
+            // A file of an earlier version has no key for Web Push yet.
+            try Files.replace(keyPath, with: try credentials.json().serialized())
         } else {
             credentials = try GatewayCredentials.make()
             try Files.replace(keyPath, with: try credentials.json().serialized())
@@ -205,6 +207,7 @@ struct ServerAssembly {
         endpoints.apnsKeyFile = key
         endpoints.apnsKeyID = credentials.apns.keyID
         endpoints.apnsTeamID = credentials.apns.teamID
+        endpoints.vapidPublicKey = credentials.webPush.publicKey
     }
 
     // MARK: Hubs
@@ -360,17 +363,19 @@ struct ServerAssembly {
                     senders =
                         own.isEmpty
                         ? try assembly.senders(
-                            gateway: gateway,
-                            origin: origin,
-                            bundleID: TidingsServer.developmentBundleID
+                            SenderSettings(
+                                gateway: gateway,
+                                origin: origin,
+                                bundleID: TidingsServer.developmentBundleID
+                            )
                         )
                         : own
                 } else if let settings = configured.first(where: {
                     $0.name.lowercased() == description.name.lowercased()
                 }) {
-                    senders = try assembly.senders(settings, current: current)
+                    senders = try assembly.senders(SenderSettings(settings), current: current)
                 }
-                let described = try assembly.senders(description, current: current)
+                let described = try assembly.senders(SenderSettings(description), current: current)
                 return senders.merging(described) { _, new in new }
             },
             isTrusted: { address in

@@ -107,9 +107,11 @@ public struct ServerConfiguration: Sendable {
     /// One hub and its credentials.
     package struct HubSettings: Sendable {
         package var name: String
-        package var apns: JSONObject?
-        package var fcmV1: JSONObject?
-        package var wns: JSONObject?
+        /// By platform, as `hub.hubs` holds them: ``HubSettings/platforms``.
+        package var credentials: [Platform: JSONObject] = [:]
+
+        /// The platforms that a file can hold credentials of; the member is the raw value.
+        package static let platforms: [Platform] = [.apns, .fcmV1, .wns, .browser]
 
         package init(name: String) { self.name = name }
     }

@@ -28,6 +28,8 @@ public final class TidingsServer: Sendable {
         package var apnsKeyFile: String?
         package var apnsKeyID: String?
         package var apnsTeamID: String?
+        /// The VAPID key of the development hub, base64url: what a page or device subscribes with.
+        package var vapidPublicKey: String?
     }
 
     /// The hub of `--dev`.

@@ -30,6 +30,8 @@ public struct DaemonConfiguration: Sendable {
     public var isBackground = false
     /// Between the arrival of a rich push and its local notification.
     public var localNotificationDelay = Duration.zero
+    /// Web Push: the only application server that may send, its public key in base64url; nil lets every server send.
+    public var vapidKey: String?
     /// Run for each event, with the event's JSON on its standard input.
     public var execCommand: String?
 

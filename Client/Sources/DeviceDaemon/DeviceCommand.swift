@@ -19,7 +19,8 @@ public enum DeviceCommand {
             --hub-name NAME          the hub's name (default tidings)
             --send-hub STRING        opt-in: a connection string with Send, for send --category
             --ca FILE                a certificate authority to trust
-            --platform NAME          apns (default), wns or fcm
+            --platform NAME          apns (default), wns, fcm or browser (Web Push)
+            --vapid-key KEY          Web Push: the only server that may send, its public key in base64url
             --installation           register by installation id instead of by handle
             --background             local notifications instead of alerts
             --delay SECONDS          before a local notification (default 0)
@@ -43,7 +44,8 @@ public enum DeviceCommand {
         """
 
     private static let options = [
-        "state", "gateway", "backend", "hub", "hub-name", "send-hub", "ca", "platform", "installation!",
+        "state", "gateway", "backend", "hub", "hub-name", "send-hub", "ca", "platform", "vapid-key",
+        "installation!",
         "background!", "delay", "exec", "log",
         "tag", "none!", "locale", "to", "category", "secure!", "rich", "url", "coupon", "message", "action",
         "wait!", "help!",
@@ -91,7 +93,7 @@ public enum DeviceCommand {
         }
         let name = options["platform"] ?? "apns"
         guard let platform = Platform(appName: name), platform != .mpns else {
-            throw OptionError("--platform '\(name)' is not apns, wns or fcm")
+            throw OptionError("--platform '\(name)' is not apns, wns, fcm or browser")
         }
         var configuration = DaemonConfiguration(
             platform: platform,
@@ -112,6 +114,10 @@ public enum DeviceCommand {
                 throw OptionError("--delay '\(delay)' is not a number of seconds")
             }
             configuration.localNotificationDelay = .milliseconds(Int64(seconds * 1000))
+        }
+        if let key = options["vapid-key"] {
+            guard platform == .browser else { throw OptionError("--vapid-key is for --platform browser") }
+            configuration.vapidKey = key
         }
         configuration.execCommand = options["exec"]
         return configuration
@@ -273,7 +279,7 @@ public enum DeviceCommand {
                 }
                 let platforms = list(options.values["platform"] ?? ["wns", "fcm", "apns"])
                 guard platforms.arrayValue?.isEmpty == false else {
-                    throw OptionError("--platform is empty; apns, wns and fcm can be named")
+                    throw OptionError("--platform is empty; apns, wns, fcm and browser can be named")
                 }
                 request["platforms"] = platforms
             }

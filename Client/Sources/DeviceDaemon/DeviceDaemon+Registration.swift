@@ -1,5 +1,6 @@
 import BackendClient
 import HTTPMessages
+import HubAPI
 import HubClient
 import JSONBytes
 import TidingsModels
@@ -174,7 +175,9 @@ extension DeviceDaemon {
         var tags: [HubTag] = []
         for category in wanted { tags.append(try HubTag(category)) }
         let content = RegistrationContent(
-            handle: try PlatformHandle(handle, platform: configuration.platform),
+            handle: configuration.platform == .browser
+                ? try SubscriptionJSON.read(handle, path: "handle")
+                : try PlatformHandle(handle, platform: configuration.platform),
             tags: tags,
             template: NewsTemplate.make(configuration.platform, locale: state.wantedLocale)
         )

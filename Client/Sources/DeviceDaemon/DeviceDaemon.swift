@@ -7,6 +7,7 @@ import HubClient
 import JSONBytes
 import OutboundHTTP
 import ProcessLifecycle
+import PushCredentials
 package import PushTelemetry
 import TLSTransport
 package import TidingsModels
@@ -147,9 +148,26 @@ public actor DeviceDaemon {
     // MARK: The gateway
 
     private func requestHandle() {
-        if let channelID = state.channelID {
-            connection.register(channelID: channelID, platform: configuration.platform)
+        if let channelID = state.channelID { register(channelID) }
+    }
+
+    private func register(_ channelID: String) {
+        if configuration.platform == .browser {
+            connection.register(channelID: channelID, platform: nil, key: configuration.vapidKey)
+        } else {
+            connection.register(channelID: channelID, platform: configuration.platform, key: nil)
         }
+    }
+
+    /// The handle that stands for what the gateway answered.
+    private func handle(_ endpoint: String) throws -> String {
+        guard configuration.platform == .browser else { return endpoint }
+        let keys = try state.webPush ?? .make()
+        if state.webPush == nil {
+            state.webPush = keys
+            try save()
+        }
+        return keys.handle(endpoint)
     }
 
     /// Gives the handle back and asks for a fresh one, as an operating system does when an app is reinstalled. What is under
@@ -171,7 +189,7 @@ public actor DeviceDaemon {
         let id = Self.newUUID()
         state.formerChannelIDs.append(id)
         try save()
-        connection.register(channelID: id, platform: configuration.platform)
+        register(id)
         let timeout = Task { [time] in
             try? await time.sleep(for: DaemonConfiguration.handleTimeout)
             self.channelArrived(id, nil)
@@ -225,7 +243,8 @@ public actor DeviceDaemon {
                 connectedSince = nil
                 disconnected.reason = reason
                 emit(DeviceEvent("disconnected", ["reason": .string(reason)]))
-            case .registered(let channelID, let handle):
+            case .registered(let channelID, let endpoint):
+                let handle = try handle(endpoint)
                 channelArrived(channelID, handle)
                 if channelID == state.channelID { try await handleArrived(handle) }
             case .registrationRefused(let channelID, let status, let reason):
@@ -309,7 +328,29 @@ public actor DeviceDaemon {
             ])
             return
         }
-        try await TraceID.$current.withValue(notification.trace) { try await take(notification) }
+        try await TraceID.$current.withValue(notification.trace) {
+            // Web Push is the one platform that the link does not name.
+            guard notification.platform == nil else { return try await take(notification) }
+            var opened: DeviceNotification?
+            do throws(WebPushMessage.Failure) {
+                guard let keys = state.webPush else {
+                    throw WebPushMessage.Failure("the device has no keys for Web Push")
+                }
+                opened = try keys.open(notification)
+            } catch {
+                refuse(notification, error)
+            }
+            if let opened { try await take(opened) }
+        }
+    }
+
+    /// Nobody can read it, now or later: the gateway may forget it.
+    private func refuse(_ notification: DeviceNotification, _ failure: WebPushMessage.Failure) {
+        log.warning("push_unreadable", ["reason": .string(failure.description)])
+        connection.acknowledge([
+            .init(channelID: notification.channelID, version: notification.version, code: 101)
+        ])
+        emit(DeviceEvent("unreadable", ["reason": .string(failure.description)]))
     }
 
     private func take(_ notification: DeviceNotification) async throws {

@@ -37,6 +37,8 @@ struct DeviceState: Equatable, Sendable {
     var handle: String?
     /// `PushToUserInstallationId`: made once, never again.
     var installationID: String
+    /// The keys that Web Push messages to this device are encrypted for; made when they are first needed.
+    var webPush: WebPushKeys?
     var login: Login?
     var loginTags: [String] = []
     /// `RegistrationId` with what it is bound to.
@@ -61,6 +63,7 @@ struct DeviceState: Equatable, Sendable {
         state.channelID = json["channelID"]?.stringValue
         state.formerChannelIDs = strings(json["formerChannelIDs"])
         state.handle = json["handle"]?.stringValue
+        state.webPush = json["webPush"].flatMap(WebPushKeys.init)
         if let user = json["login"]?["user"]?.stringValue,
             let password = json["login"]?["password"]?.stringValue
         {
@@ -107,6 +110,7 @@ struct DeviceState: Equatable, Sendable {
         set("channelID", channelID)
         if !formerChannelIDs.isEmpty { object["formerChannelIDs"] = Self.array(formerChannelIDs) }
         set("handle", handle)
+        object["webPush"] = webPush?.json
         if let login {
             object["login"] = .object(["user": .string(login.user), "password": .string(login.password)])
         }

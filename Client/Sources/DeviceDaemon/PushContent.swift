@@ -21,7 +21,8 @@ package enum PushContent: Equatable, Sendable {
         case .apns: self = Self.apple(notification.data)
         case .gcm, .fcmV1: self = Self.google(notification.data)
         case .wns, .mpns: self = Self.windows(notification)
-        case .adm?, .baidu?, .browser?, .xiaomi?, nil:
+        case .browser?: self = Self.browser(notification.data)
+        case .adm?, .baidu?, .xiaomi?, nil:
             self = .unreadable(reason: "a push without a known platform")
         }
     }
@@ -54,6 +55,16 @@ package enum PushContent: Equatable, Sendable {
             return .text(title: object["notification"]?["title"]?.stringValue, body: body)
         }
         return .silent
+    }
+
+    /// What an app's service worker would do: JSON with an id, a message or a title and body; else the text itself.
+    private static func browser(_ data: [UInt8]) -> PushContent {
+        guard case .object(let object)? = try? JSONValue(parsing: data) else {
+            return data.isEmpty ? .silent : .text(title: nil, body: String(decoding: data, as: UTF8.self))
+        }
+        if let stored = stored(object) { return stored }
+        guard let body = object["message"]?.stringValue ?? object["body"]?.stringValue else { return .silent }
+        return .text(title: object["title"]?.stringValue, body: body)
     }
 
     private static func windows(_ notification: DeviceNotification) -> PushContent {

@@ -33,7 +33,7 @@ package final class GatewayConnection: @unchecked Sendable {
     private var isStopped = false
     private var timer: LoopTimer?
     /// Requests without an answer; sent again after a reconnect, since the gateway answers them alike.
-    private var pendingRegistrations: [(channelID: String, platform: Platform?)] = []
+    private var pendingRegistrations: [(channelID: String, platform: Platform?, key: String?)] = []
     private var pendingUnregistrations: [String] = []
 
     /// - Parameters:
@@ -72,11 +72,15 @@ package final class GatewayConnection: @unchecked Sendable {
     }
 
     /// Asks for the handle of a channel; the answer is an event.
-    package func register(channelID: String, platform: Platform?) {
+    ///
+    /// - Parameters:
+    ///   - platform: Nil for Web Push.
+    ///   - key: Web Push: the application server that may send, base64url.
+    package func register(channelID: String, platform: Platform?, key: String? = nil) {
         loop.execute { [self] in
             pendingRegistrations.removeAll { $0.channelID == channelID }
-            pendingRegistrations.append((channelID, platform))
-            if isIdentified { send(.register(channelID: channelID, key: nil, platform: platform)) }
+            pendingRegistrations.append((channelID, platform, key))
+            if isIdentified { send(.register(channelID: channelID, key: key, platform: platform)) }
         }
     }
 
@@ -169,7 +173,7 @@ package final class GatewayConnection: @unchecked Sendable {
         schedulePing()
         continuation.yield(.connected(uaid: uaid))
         for request in pendingRegistrations {
-            send(.register(channelID: request.channelID, key: nil, platform: request.platform))
+            send(.register(channelID: request.channelID, key: request.key, platform: request.platform))
         }
         for channelID in pendingUnregistrations { send(.unregister(channelID: channelID, code: 200)) }
     }

@@ -59,5 +59,6 @@ static inline int tidings_x509_add_extension(
     X509_EXTENSION_free(extension);
     return added;
 }
+#include "p256.h"
 #endif
 #endif

@@ -45,10 +45,7 @@ package enum InstallationJSON {
     }
 
     private static func channel(_ handle: PlatformHandle, isText: Bool) -> JSONValue {
-        guard let keys = handle.keys else { return .string(handle.text) }
-        let value = JSONValue.object([
-            "endpoint": .string(handle.text), "p256dh": .string(keys.p256dh), "auth": .string(keys.auth),
-        ])
+        guard let value = SubscriptionJSON.value(handle) else { return .string(handle.text) }
         return isText ? .string(value.text) : value
     }
 
@@ -201,24 +198,9 @@ package enum InstallationJSON {
             }
             return (try PlatformHandle(text, platform: platform), false)
         }
-        var object = value.objectValue
-        if let text = value.stringValue { object = (try? JSONValue(parsing: Array(text.utf8)))?.objectValue }
-        guard let object else {
-            throw HubError(
-                .badRequest,
-                "The pushChannel of a browser must be an object with endpoint, p256dh and auth, or text that holds one."
-            )
-        }
-        let keys = Members(object, "pushChannel/")
-        guard let endpoint = try keys.string("endpoint") else {
-            throw HubError(.badRequest, "'pushChannel/endpoint' is missing.")
-        }
-        let subscription = SubscriptionKeys(
-            p256dh: try keys.string("p256dh") ?? "",
-            auth: try keys.string("auth") ?? ""
-        )
-        return (
-            try PlatformHandle(endpoint, platform: .browser, keys: subscription), value.stringValue != nil
-        )
+        let path = members.path + "pushChannel"
+        if let text = value.stringValue { return (try SubscriptionJSON.read(text, path: path), true) }
+        guard let object = value.objectValue else { throw SubscriptionJSON.refusal(path) }
+        return (try SubscriptionJSON.read(object, path: path), false)
     }
 }

@@ -49,6 +49,7 @@ final class CurlTransfer: @unchecked Sendable {
         )
         tidings_curl_set_long(easy, CURLOPT_PATH_AS_IS, 1)
         if request.url.isLoopback { tidings_curl_set_string(easy, CURLOPT_PROXY, "") }
+        if request.refusesPrivateAddresses { tidings_curl_refuse_private(easy) }
         if let authorityFile {
             tidings_curl_set_string(easy, CURLOPT_CAINFO, authorityFile)
             tidings_curl_set_string(easy, CURLOPT_CAPATH, nil)

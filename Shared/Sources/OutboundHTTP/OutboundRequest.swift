@@ -11,6 +11,8 @@ package struct OutboundRequest: Sendable {
     package var timeout: Duration = .seconds(30)
     /// Longer answers fail.
     package var answerByteCountMax = 16 << 20
+    /// True: fails rather than connect to an address inside the network, whatever name led there. For addresses that clients name.
+    package var refusesPrivateAddresses = false
 
     package init(_ method: String, _ url: HTTPURL, fields: HTTPFields = [:], body: [UInt8]? = nil) {
         self.method = method

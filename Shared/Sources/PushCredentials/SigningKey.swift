@@ -49,6 +49,22 @@ package final class SigningKey: @unchecked Sendable {
         }
     }
 
+    /// A key as VAPID writes it: the uncompressed point of P-256 (65 bytes) and, to sign, the scalar (32 bytes).
+    package static func p256(
+        point: [UInt8],
+        scalar: [UInt8]? = nil
+    ) throws(CredentialError) -> SigningKey {
+        guard point.count == P256KeyPair.pointByteCount, point[0] == 4,
+            scalar.map({ $0.count == P256KeyPair.scalarByteCount }) ?? true,
+            let pointer = tidings_p256_key(point, scalar)
+        else {
+            throw CredentialError(
+                "the key is not an uncompressed P-256 point of 65 bytes with its 32-byte scalar"
+            )
+        }
+        return try SigningKey(owning: pointer)
+    }
+
     package static func publicKey(_ pem: String) throws(CredentialError) -> SigningKey {
         try read(pem, "the public key is not PEM") { PEM_read_bio_PUBKEY($0, nil, nil, nil) }
     }

@@ -42,7 +42,7 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
         self = found
     }
 
-    /// Reads the names that apps use: `apns`, `ios`, `apple`, `wns`, `windows`, `mpns`, `gcm`, `fcm`, `fcmv1`.
+    /// Reads the names that apps use: `apns`, `ios`, `apple`, `wns`, `windows`, `mpns`, `gcm`, `fcm`, `fcmv1`, `browser`, `webpush`.
     /// The Google names that an app uses today mean FCM v1.
     public init?(appName: String) {
         switch appName.lowercased() {
@@ -50,6 +50,7 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
         case "gcm", "fcm", "fcmv1", "android": self = .fcmV1
         case "wns", "windows": self = .wns
         case "mpns", "windowsphone": self = .mpns
+        case "browser", "webpush": self = .browser
         default: return nil
         }
     }

@@ -18,26 +18,8 @@ package final class WNSSender: PlatformSender {
     }
 
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
-        await withTaskGroup(of: (Int, TargetAnswer).self) { group in
-            var answers = [TargetAnswer](
-                repeating: .refused(.unknownError, reason: "no answer"),
-                count: targets.count
-            )
-            var next = 0
-            while next < min(Self.concurrencyMax, targets.count) {
-                let index = next
-                group.addTask { (index, await self.send(payload, to: targets[index])) }
-                next += 1
-            }
-            while let (index, answer) = await group.next() {
-                answers[index] = answer
-                if next < targets.count {
-                    let index = next
-                    group.addTask { (index, await self.send(payload, to: targets[index])) }
-                    next += 1
-                }
-            }
-            return answers
+        await ConcurrentSends.answers(targets, limit: Self.concurrencyMax) { target in
+            await self.send(payload, to: target)
         }
     }
 
