@@ -34,7 +34,10 @@ extension AppBackendService {
         guard let platform = Platform(appName: pns),
             !["android", "ios", "apple", "windows"].contains(pns.lowercased())
         else {
-            throw HubError(.badRequest, "pns '\(pns)' is not known. Known are wns, apns, fcm, gcm and fcmv1.")
+            throw HubError(
+                .badRequest,
+                "pns '\(pns)' is not known. Known are wns, apns, fcm, gcm, fcmv1 and browser."
+            )
         }
         guard platform != .mpns else {
             throw HubError(
@@ -78,13 +81,20 @@ extension AppBackendService {
             return try await upload(request, contentType, user)
         }
         let body = try await request.body.collect(upTo: Self.messageByteCountMax)
-        guard body.contains(where: { $0 > 0x20 }) else { return try await sample(user) }
+        if Self.isBlank(body) { return try await sample(user) }
         let object = try BackendJSON.object(body)
-        let to = (object.member(ignoringCase: "to")?.stringValue ?? user.name).lowercased()
-        if let payload = object.member(ignoringCase: "payload")?.stringValue {
+        func text(_ name: String) throws(HubError) -> String? {
+            let value = object.member(ignoringCase: name) ?? .null
+            guard value == .null || value.stringValue != nil else {
+                throw HubError(.badRequest, "The member '\(name)' must be a string.")
+            }
+            return value.stringValue
+        }
+        let to = (try text("to") ?? user.name).lowercased()
+        if let payload = try text("payload") {
             return try await sendSecure(payload, to: to, user)
         }
-        guard let type = object.member(ignoringCase: "richType")?.stringValue else {
+        guard let type = try text("richType") else {
             throw HubError(
                 .badRequest,
                 "The JSON body needs 'payload' (a secure push) or 'richType' with 'content' (a rich one)."
@@ -102,12 +112,17 @@ extension AppBackendService {
                 "A picture or sound is sent as the body itself, with its Content-Type (\(MediaTypes.list))."
             )
         }
-        guard let content = object.member(ignoringCase: "content")?.stringValue, !content.isEmpty else {
+        guard let content = try text("content"), !content.isEmpty else {
             throw HubError(.badRequest, "The member 'content' must be a string that is not empty.")
         }
-        let message = object.member(ignoringCase: "message")?.stringValue ?? ""
+        let message = try text("message") ?? ""
         let media = type == "url" ? "text/uri-list" : "text/plain; charset=utf-8"
         return try await sendRich(.text(content, type: media), type: type, message: message, to: to, user)
+    }
+
+    /// Nothing but the blanks of JSON (RFC 8259 section 2).
+    static func isBlank(_ body: [UInt8]) -> Bool {
+        body.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
     }
 
     private func sample(_ user: AuthenticatedUser) async throws -> HTTPResponse {

@@ -17,7 +17,7 @@ extension AppBackendService {
         if let handle = request.target.parameter("handle"), !handle.isEmpty {
             return try await registrationID(handle, user)
         }
-        if body.contains(where: { $0 > 0x20 }) { return try await registerInstallation(body, user) }
+        if !Self.isBlank(body) { return try await registerInstallation(body, user) }
         return Self.quoted(try await atHub { try await $0.newRegistrationID() }.text)
     }
 
@@ -239,6 +239,16 @@ enum DeviceHandleText {
 
     /// What the hub finds a handle by, when the platform is not said.
     static func stored(_ text: String) throws(HubError) -> String {
+        guard text.utf8.count <= PlatformHandle.byteCountMax else {
+            throw HubError(
+                .badRequest,
+                "The handle has \(text.utf8.count) bytes, at most \(PlatformHandle.byteCountMax) are allowed."
+            )
+        }
+        return try known(text)
+    }
+
+    private static func known(_ text: String) throws(HubError) -> String {
         text.hasPrefix("{") && text.contains("endpoint")
             ? try SubscriptionJSON.read(text, path: "handle").text : try cleaned(text)
     }

@@ -52,6 +52,11 @@ package final class AppBackendService: Sendable {
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         if BackendRoute(request.target) == .root {
+            guard ["GET", "HEAD"].contains(request.method) else {
+                return Self.refusal(
+                    .methodNotAllowed(request.method, at: "at '/'", allowed: BackendRoute.root.methods)
+                )
+            }
             return HTTPResponse(
                 200,
                 ["Content-Type": "text/plain; charset=utf-8"],
@@ -134,9 +139,10 @@ package final class AppBackendService: Sendable {
         case (.notification(let id), "GET"), (.notification(let id), "HEAD"):
             return try await content(id, user, marksRead: request.method == "GET")
         default:
-            throw HubError(
-                .methodNotAllowed,
-                "\(request.method) is not allowed at '\(request.target.rawPath)'."
+            throw HubError.methodNotAllowed(
+                request.method,
+                at: "at '\(request.target.rawPath)'",
+                allowed: route.methods
             )
         }
     }
@@ -144,6 +150,7 @@ package final class AppBackendService: Sendable {
     static func refusal(_ error: HubError, _ fields: HTTPFields = [:]) -> HTTPResponse {
         var fields = fields
         fields["Content-Type"] = "application/json; charset=utf-8"
+        fields["Allow"] = error.allowedMethods
         if let seconds = error.retryAfterSeconds { fields["Retry-After"] = String(seconds) }
         return HTTPResponse(
             HTTPStatus(error.httpStatus),

@@ -273,6 +273,11 @@ final class HTTP1Connection: @unchecked Sendable {
         guard current === request, !request.isAnswered, !stream.isClosed else { return }
         request.isAnswered = true
         setDeadline(limits.writeTimeout)
+        switch response.fault {
+        case .hang: return setDeadline(Self.handlerTimeout)
+        case .reset, .close: return stream.close(.failed("closed on demand"))
+        case .goAway, .streamLimit, nil: break
+        }
         if let acceptance = response.webSocket {
             stream.write(responseHead(response, keepsAlive: true) + "\r\n".utf8)
             let rest = input
@@ -283,7 +288,9 @@ final class HTTP1Connection: @unchecked Sendable {
         }
         // An unread body would have to be read before the next request; a client that waits for 100 Continue
         // may send it or not, so the connection cannot go on.
-        let keepsAlive = request.head.keepsAlive && !isDraining && !request.mustContinue && !sawEnd
+        let keepsAlive =
+            request.head.keepsAlive && !isDraining && !request.mustContinue && !sawEnd
+            && response.fault == nil
         let isHead = request.head.request.method == "HEAD"
         let bodyAllowed = !isHead && response.status.code != 204 && response.status.code != 304
         var head = responseHead(response, keepsAlive: keepsAlive)

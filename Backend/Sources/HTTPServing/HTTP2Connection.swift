@@ -215,6 +215,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func respond(_ response: HTTPResponse, to item: HTTP2Stream) {
         guard !item.isAnswered, !item.isClosed, let session else { return }
         item.isAnswered = true
+        if let fault = response.fault, misbehave(fault, item, session) { return }
         if item.unconsumed > 0 {
             consume(item.id, item.unconsumed)
             item.unconsumed = 0
@@ -250,6 +251,27 @@ final class HTTP2Connection: @unchecked Sendable {
         if item.nextPiece != nil { fetchPiece(item) }
         setDeadline()
         scheduleSend()
+    }
+
+    /// True when there is no answer besides.
+    private func misbehave(_ fault: TransportFault, _ item: HTTP2Stream, _ session: OpaquePointer) -> Bool {
+        switch fault {
+        case .hang: return true
+        case .reset:
+            nghttp2_submit_rst_stream(session, 0, item.id, NGHTTP2_INTERNAL_ERROR.rawValue)
+            scheduleSend()
+            return true
+        case .close:
+            stream.close(.failed("closed on demand"))
+            return true
+        case .goAway:
+            // The library ends the streams above it, whose requests the client sends again elsewhere.
+            nghttp2_submit_goaway(session, 0, item.id, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+        case .streamLimit(let count):
+            var settings = entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, count)
+            nghttp2_submit_settings(session, 0, &settings, 1)
+        }
+        return false
     }
 
     /// Keeps one piece ahead, so that the last DATA frame with bytes is known to be the last one.

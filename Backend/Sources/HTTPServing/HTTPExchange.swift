@@ -30,6 +30,8 @@ package struct HTTPResponse: Sendable {
     package var body: Body
     /// Set to turn the connection into a WebSocket; the status is then 101.
     package var webSocket: WebSocketAcceptance?
+    /// Nil in production.
+    package var fault: TransportFault?
 
     package init(_ status: HTTPStatus, _ fields: HTTPFields = [:], body: [UInt8] = []) {
         self.status = status

@@ -50,8 +50,9 @@ package struct CompiledTemplate: Sendable {
         for header in template.headers { headers.append((header.name, try HeaderValue(header.value))) }
         func has(_ name: String) -> Bool { headers.contains { $0.name.lowercased() == name } }
         // A header that the template names wins over its expiry and priority.
-        if let expiry = template.expiry, !has("apns-expiration") {
-            headers.append(("apns-expiration", try HeaderValue(try TemplateRules.expiry(expiry))))
+        if let expiry = template.expiry {
+            let value = try HeaderValue(try TemplateRules.expiry(expiry))
+            if !has("apns-expiration") { headers.append(("apns-expiration", value)) }
         }
         if let priority = template.priority, !has("apns-priority") {
             headers.append(("apns-priority", try HeaderValue(priority)))

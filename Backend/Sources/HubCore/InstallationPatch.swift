@@ -1,3 +1,4 @@
+import HTTPMessages
 import HubAPI
 import JSONBytes
 package import TidingsModels
@@ -43,9 +44,7 @@ package struct InstallationPatch: Sendable {
                     "Operation \(index) has no 'path' that begins with '/', such as /tags."
                 )
             }
-            let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(
-                Self.unescaped
-            )
+            let segments = ASCII.split(path, at: UInt8(ascii: "/")).dropFirst().map(Self.unescaped)
             var value = object.member(ignoringCase: "value")
             if value == .null { value = nil }
             operations.append(Operation(kind: kind, path: path, segments: segments, value: value))
@@ -54,8 +53,8 @@ package struct InstallationPatch: Sendable {
     }
 
     /// RFC 6901 section 4.
-    private static func unescaped(_ segment: Substring) -> String {
-        String(segment.replacing("~1", with: "/").replacing("~0", with: "~"))
+    private static func unescaped(_ segment: String) -> String {
+        ASCII.replacing(ASCII.replacing(segment, "~1", with: "/"), "~0", with: "~")
     }
 
     /// The installation after all operations, checked like a new one.

@@ -1,3 +1,4 @@
+import HTTPMessages
 import TidingsModels
 
 /// A value of a template that is computed for each notification (protocol reference, section 7).
@@ -89,16 +90,16 @@ private func uriEncoded(_ text: String) -> String {
     return String(decoding: bytes, as: UTF8.self)
 }
 
-/// Reads one expression. Works on characters: templates are read once, when they are stored.
+/// Reads one expression. Works on scalars, not on characters, in which a delimiter and a combining mark behind it are one.
 private struct ExpressionParser {
     let whole: String
-    let text: [Character]
+    let text: [Unicode.Scalar]
     var position = 0
     var end: Int
 
     init(_ whole: String) {
         self.whole = whole
-        text = Array(whole)
+        text = Array(whole.unicodeScalars)
         end = text.count
     }
 
@@ -142,7 +143,7 @@ private struct ExpressionParser {
         HubError(
             .badRequest,
             "The template expression \(whole) is not valid: \(reason). A text that begins with one of $ . % # { is an expression; to have it "
-                + "as it is, write {'\(whole.replacing("'", with: "''"))'}."
+                + "as it is, write {'\(ASCII.replacing(whole, "'", with: "''"))'}."
         )
     }
 
@@ -165,9 +166,9 @@ private struct ExpressionParser {
     }
 
     /// The delimiter is doubled to stand for itself.
-    mutating func parseLiteral(_ quote: Character) throws(HubError) -> String {
+    mutating func parseLiteral(_ quote: Unicode.Scalar) throws(HubError) -> String {
         position += 1
-        var literal = ""
+        var literal = String.UnicodeScalarView()
         while position < end {
             if text[position] == quote {
                 if position + 1 < end, text[position + 1] == quote {
@@ -176,7 +177,7 @@ private struct ExpressionParser {
                     continue
                 }
                 position += 1
-                return literal
+                return String(literal)
             }
             literal.append(text[position])
             position += 1
@@ -189,16 +190,17 @@ private struct ExpressionParser {
     ) throws(HubError) -> TemplateExpression.Property {
         let sigil = text[position]
         position += 1
-        if sigil == "$", text[position..<end].starts(with: "body") { throw error("$body is reserved") }
+        if sigil == "$", text[position..<end].starts(with: "body".unicodeScalars) {
+            throw error("$body is reserved")
+        }
         guard position < end, text[position] == "(" else { throw error("'(' must follow '\(sigil)'") }
         position += 1
-        var name = ""
+        var scalars = String.UnicodeScalarView()
         while position < end, text[position] != ",", text[position] != ")", !startsDefault {
-            name.append(text[position])
+            scalars.append(text[position])
             position += 1
         }
-        name = String(name.drop { $0 == " " })
-        while name.last == " " { name.removeLast() }
+        let name = ASCII.trimmed(String(scalars))
         guard !name.isEmpty, name.utf8.allSatisfy({ isNameByte($0) }) else {
             throw error("the property name '\(name)' must consist of ASCII letters, digits and '_'")
         }
@@ -227,7 +229,7 @@ private struct ExpressionParser {
 
     /// Up to the first `}` that no `\` precedes.
     mutating func parseDefault() throws(HubError) -> String {
-        var value = ""
+        var value = String.UnicodeScalarView()
         while position < end {
             if text[position] == "\\", position + 1 < end {
                 value.append(text[position + 1])
@@ -236,7 +238,7 @@ private struct ExpressionParser {
             }
             if text[position] == "}" {
                 position += 1
-                return value
+                return String(value)
             }
             value.append(text[position])
             position += 1
@@ -245,13 +247,13 @@ private struct ExpressionParser {
     }
 
     mutating func parseCount() throws(HubError) -> Int {
-        var digits = ""
+        var digits = String.UnicodeScalarView()
         while position < end, text[position] != ")" {
             if text[position] != " " { digits.append(text[position]) }
             position += 1
         }
-        guard let count = Int(digits), count >= 0 else {
-            throw error("the length '\(digits)' is not a number from 0")
+        guard let count = Int(String(digits)), count >= 0 else {
+            throw error("the length '\(String(digits))' is not a number from 0")
         }
         return count
     }

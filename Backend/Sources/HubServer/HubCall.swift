@@ -30,10 +30,7 @@ struct HubCall {
 
     /// The error for a method that the address does not have.
     func methodNotAllowed(_ allowed: String) -> HubError {
-        HubError(
-            .methodNotAllowed,
-            "\(request.method) is not allowed at '\(target.rawPath)'; allowed are \(allowed)."
-        )
+        .methodNotAllowed(request.method, at: "at '\(target.rawPath)'", allowed: allowed)
     }
 }
 

@@ -35,7 +35,7 @@ extension HubEdge {
             try await hub.deleteInstallation(id, by: writer)
             return HTTPResponse(204, done)
         default:
-            throw call.methodNotAllowed("GET, PUT, PATCH and DELETE")
+            throw call.methodNotAllowed("GET, PUT, PATCH, DELETE")
         }
     }
 }

@@ -28,7 +28,7 @@ extension HubEdge {
         case (.job(_, let id), "GET"), (.job(_, let id), "HEAD"):
             let job = try await hub.job(id)
             return HTTPResponse(200, entry, text: JobXML.entry(job, url: url(job)))
-        case (.jobs, _): throw call.methodNotAllowed("GET and POST")
+        case (.jobs, _): throw call.methodNotAllowed("GET, POST")
         default: throw call.methodNotAllowed("GET")
         }
     }

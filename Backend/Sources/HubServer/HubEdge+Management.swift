@@ -50,20 +50,14 @@ extension HubEdge {
             try await hubs.delete(name)
             return HTTPResponse(200)
         default:
-            throw HubError(
-                .methodNotAllowed,
-                "\(request.method) is not allowed on a hub; allowed are GET, PUT and DELETE."
-            )
+            throw HubError.methodNotAllowed(request.method, at: "on a hub", allowed: "GET, PUT, DELETE")
         }
     }
 
     /// The hubs: titles alone at the root, as .NET reads them, or whole entries, as Java does.
     func list(isFull: Bool, _ request: HTTPRequest) async throws -> HTTPResponse {
         guard ["GET", "HEAD"].contains(request.method) else {
-            throw HubError(
-                .methodNotAllowed,
-                "\(request.method) is not allowed on the list of hubs; allowed is GET."
-            )
+            throw HubError.methodNotAllowed(request.method, at: "on the list of hubs", allowed: "GET")
         }
         try authorizeNamespace(request)
         let skip = try RegistrationQuery.skip(request.target) ?? 0

@@ -75,7 +75,7 @@ extension HubEdge {
             response.fields[HubHeader.traceID] = details.trace?.text
             return response
         case (.message, _): throw call.methodNotAllowed("GET")
-        case (.scheduledMessage, _): throw call.methodNotAllowed("GET and DELETE")
+        case (.scheduledMessage, _): throw call.methodNotAllowed("GET, DELETE")
         default: throw call.methodNotAllowed("POST")
         }
     }

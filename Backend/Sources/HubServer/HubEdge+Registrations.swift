@@ -44,8 +44,8 @@ extension HubEdge {
             try await hub.delete(id, try EntityCondition(ifMatch: request.fields["If-Match"]), by: writer)
             return HTTPResponse(200)
         case (.registrationIDs, _): throw call.methodNotAllowed("POST")
-        case (.registrations, _): throw call.methodNotAllowed("GET and POST")
-        case (.registration, _): throw call.methodNotAllowed("GET, PUT and DELETE")
+        case (.registrations, _): throw call.methodNotAllowed("GET, POST")
+        case (.registration, _): throw call.methodNotAllowed("GET, PUT, DELETE")
         default: throw call.methodNotAllowed("GET")
         }
     }

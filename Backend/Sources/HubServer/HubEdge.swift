@@ -77,6 +77,7 @@ package struct HubEdge: Sendable {
     private func refusal(_ error: HubError, _ trackingID: String) -> HTTPResponse {
         var fields: HTTPFields = ["Content-Type": "application/xml; charset=utf-8"]
         if error.code == .unauthorized { fields["WWW-Authenticate"] = "SharedAccessSignature" }
+        fields["Allow"] = error.allowedMethods
         if let seconds = error.retryAfterSeconds { fields["Retry-After"] = String(seconds) }
         return HTTPResponse(
             HTTPStatus(error.httpStatus),

@@ -36,7 +36,7 @@ package enum RegistrationQuery {
     /// `<Field> eq '<value>'`; a doubled quote stands for a quote. `ChannelUri` means a handle of any platform.
     package static func filter(_ target: RequestTarget) throws(HubError) -> RegistrationFilter {
         guard let text = target.parameter("$filter"), !text.isEmpty else { return .all }
-        let parts = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
+        let parts = ASCII.split(text, at: 0x20, maxSplits: 2, omitsEmpty: true)
         guard parts.count == 3, parts[1].lowercased() == "eq", let value = quoted(parts[2]) else {
             throw HubError(.badRequest, "$filter '\(text)' is not of the form <Field> eq '<value>'.")
         }
@@ -59,21 +59,21 @@ package enum RegistrationQuery {
         }
     }
 
-    private static func quoted(_ text: Substring) -> String? {
-        let trimmed = ASCII.trimmed(text)
-        guard trimmed.utf8.count >= 2, trimmed.hasPrefix("'"), trimmed.hasSuffix("'") else { return nil }
-        let inner = trimmed.dropFirst().dropLast()
-        var value = ""
+    private static func quoted(_ text: String) -> String? {
+        let quote = UInt8(ascii: "'")
+        let trimmed = Array(ASCII.trimmed(text).utf8)
+        guard trimmed.count >= 2, trimmed.first == quote, trimmed.last == quote else { return nil }
+        var value: [UInt8] = []
         var isPending = false
-        for character in inner {
-            if character == "'" {
-                if isPending { value.append("'") }
+        for byte in trimmed.dropFirst().dropLast() {
+            if byte == quote {
+                if isPending { value.append(quote) }
                 isPending.toggle()
             } else {
                 if isPending { return nil }
-                value.append(character)
+                value.append(byte)
             }
         }
-        return isPending ? nil : value
+        return isPending ? nil : String(decoding: value, as: UTF8.self)
     }
 }

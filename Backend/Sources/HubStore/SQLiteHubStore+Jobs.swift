@@ -113,7 +113,7 @@ extension SQLiteHubStore: JobStore {
 }
 
 private func oneLine(_ text: String) -> String {
-    text.replacing("\r", with: " ").replacing("\n", with: " ")
+    String(decoding: text.utf8.map { $0 == 0x0D || $0 == 0x0A ? 0x20 : $0 }, as: UTF8.self)
 }
 
 extension Connection {

@@ -47,4 +47,6 @@ package enum PostResult: Sendable, Equatable {
     case expiredHandle(since: Timestamp)
     /// The device has as many messages waiting as it may.
     case full
+    /// Not taken: the answer that was asked for with ``FaultTable``.
+    case faulted(FaultAnswer)
 }

@@ -4,6 +4,7 @@ package import PushTelemetry
 import DeviceLink
 import HubAPI
 import PushCredentials
+import Synchronization
 package import TidingsModels
 
 /// The push service for Linux devices, and the stand-in for the platforms' own: provider requests come in at the
@@ -21,6 +22,8 @@ package final class PushGateway: Sendable {
     private let fcm: FCMDoor
     private let wns: WNSDoor
     private let webPush: WebPushDoor
+    /// What goes wrong on demand; nil in production.
+    private let faults: FaultTable?
 
     package init(
         mailbox: any Mailbox,
@@ -28,8 +31,10 @@ package final class PushGateway: Sendable {
         origin: @escaping @Sendable () -> String,
         time: any TimeSource,
         log: Log,
-        counters: Counters
+        counters: Counters,
+        faults: FaultTable? = nil
     ) {
+        self.faults = faults
         self.mailbox = mailbox
         self.credentials = credentials
         self.origin = origin
@@ -68,6 +73,37 @@ package final class PushGateway: Sendable {
     }
 
     private func respond(to request: HTTPRequest, door: String) async -> HTTPResponse {
+        guard let faults else { return await answer(to: request, door: door, post) }
+        if door == "-" { return await FaultEdge(table: faults).respond(to: request) }
+        let transport = Mutex<TransportFault?>(nil)
+        var response = await answer(to: request, door: door) { message in
+            try await self.post(message, faults) { fault in transport.withLock { $0 = fault } }
+        }
+        response.fault = transport.withLock { $0 }
+        return response
+    }
+
+    /// Takes a message unless a fault is due.
+    private func post(
+        _ message: GatewayMessage,
+        _ faults: FaultTable,
+        _ misbehave: @Sendable (TransportFault) -> Void
+    ) async throws -> PostResult {
+        switch faults.fault(message.handle.platform, shown: shownText(message.handle)) {
+        case nil: break
+        case .answer(let answer)?: return .faulted(answer)
+        // Real time: what it tries is the waiting of a client.
+        case .delay(let time)?: try await Task.sleep(for: time)
+        case .transport(let fault)?:
+            misbehave(fault)
+            return .dropped
+        case .dropAnswer?: misbehave(.close)
+        case .beside(let fault)?: misbehave(fault)
+        }
+        return try await post(message)
+    }
+
+    private func answer(to request: HTTPRequest, door: String, _ post: PostMessage) async -> HTTPResponse {
         switch door {
         case "3": return await apns.respond(to: request, post: post)
         case "token", "v1": return await fcm.respond(to: request, post: post)

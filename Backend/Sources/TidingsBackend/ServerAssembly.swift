@@ -120,7 +120,9 @@ struct ServerAssembly {
             readiness: readiness,
             metricsAddresses: configuration.metricsAddresses
         )
-        let hasFiles = service == "hub"
+        // Of the reserved paths those that a service has besides.
+        let inner =
+            service == "hub" ? "files" : service == "gateway" && configuration.isDevelopment ? "faults" : ""
         let server = HTTPServer(
             limits: limits,
             tls: tls,
@@ -130,7 +132,7 @@ struct ServerAssembly {
             trustedProxies: configuration.trustedProxies,
             handler: { request in
                 let segments = request.target.segments
-                let isOwn = segments.first == "-" && !(hasFiles && segments.dropFirst().first == "files")
+                let isOwn = segments.first == "-" && segments.dropFirst().first != inner
                 return isOwn ? await routes.respond(to: request) : await handler(request)
             }
         )
@@ -186,7 +188,8 @@ struct ServerAssembly {
             origin: { origin.value },
             time: time,
             log: log.named("gateway"),
-            counters: counters
+            counters: counters,
+            faults: configuration.isDevelopment ? FaultTable() : nil
         )
         let address = try listen(configuration.gatewayAddress, "gateway") { await gateway.respond(to: $0) }
         if configuration.gatewayURL == nil { origin.value = address }

@@ -78,4 +78,36 @@ package enum ASCII {
         let end = utf8.lastIndex(where: { !isBlank($0) }) ?? start
         return String(decoding: utf8[start...end], as: UTF8.self)
     }
+
+    /// The parts between bytes. A string of characters does not find a delimiter that a combining mark follows: the two are one
+    /// character.
+    package static func split(
+        _ text: some StringProtocol,
+        at delimiter: UInt8,
+        maxSplits: Int = .max,
+        omitsEmpty: Bool = false
+    ) -> [String] {
+        Array(text.utf8).split(
+            separator: delimiter,
+            maxSplits: maxSplits,
+            omittingEmptySubsequences: omitsEmpty
+        ).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Replaces ASCII by other text, byte by byte; see ``split(_:at:maxSplits:omitsEmpty:)``.
+    package static func replacing(_ text: String, _ old: String, with new: String) -> String {
+        var bytes: [UInt8] = []
+        let (text, old) = (Array(text.utf8), Array(old.utf8))
+        var index = 0
+        while index < text.count {
+            if text[index...].starts(with: old) {
+                bytes += new.utf8
+                index += old.count
+            } else {
+                bytes.append(text[index])
+                index += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 }

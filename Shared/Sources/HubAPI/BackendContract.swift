@@ -21,6 +21,15 @@ package enum BackendRoute: Equatable, Sendable {
         }
     }
 
+    /// What `Allow` lists.
+    package var methods: String {
+        switch self {
+        case .root, .notification: "GET, HEAD"
+        case .register, .notifications: "POST"
+        case .registration: "PUT, DELETE"
+        }
+    }
+
     /// Words match without case, as ASP.NET routes do.
     package init?(_ target: RequestTarget) {
         let segments = target.segments

@@ -99,7 +99,7 @@ public struct HubClient: Sendable {
     public func registrations(handle: String, countMax: Int = 100) async throws -> [Registration] {
         let quoted = PercentEncoding.encode(
             "ChannelUri eq '"
-                + handle.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+                + ASCII.replacing(handle, "'", with: "''") + "'"
         )
         return try await list(.registrations(hub: hub), query: "&$filter=\(quoted)", countMax: countMax)
     }

@@ -17,6 +17,16 @@ public struct HubError: Error, Equatable, Sendable, CustomStringConvertible {
     public let message: String
     /// When to come back, if the error is temporary.
     public let retryAfter: Duration?
+    /// What `Allow` lists beside ``Code/methodNotAllowed`` (RFC 9110 section 15.5.6), such as `GET, PUT`.
+    package private(set) var allowedMethods: String?
+
+    /// The address is there, and has other methods.
+    package static func methodNotAllowed(_ method: String, at place: String, allowed: String) -> HubError {
+        let words = allowed.contains(",") ? "allowed are" : "allowed is"
+        var error = HubError(.methodNotAllowed, "\(method) is not allowed \(place); \(words) \(allowed).")
+        error.allowedMethods = allowed
+        return error
+    }
 
     /// An error with its text.
     public init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {

@@ -69,7 +69,12 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
             + "\(pad(time / 3600, 2)):\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2)) GMT"
     }
 
+    /// The first moment of year 1, `DateTime.MinValue` of .NET: the earliest that is read.
+    private static let earliest = Timestamp(milliseconds: -62_135_596_800_000)
+
     /// Reads `2030-01-02T10:20[:30[.fff…]]` followed by `Z`, `±hh:mm`, `±hhmm` or nothing (UTC).
+    ///
+    /// Nil also for a moment outside of the years 1 to 9999, which ``description`` could not write in this form.
     public init?(parsing text: String) {
         var scanner = DigitScanner(text)
         guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2),
@@ -93,6 +98,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         let clock = Int64(hour * 3600 + minute * 60 + min(second, 59)) - Int64(offset * 60)
         milliseconds =
             (Self.dayNumber(year: year, month: month, day: day) * 86400 + clock) * 1000 + Int64(fraction)
+        guard self >= Self.earliest, self <= .never else { return nil }
     }
 
     /// A moment given by its parts in UTC; nil for a date that does not exist.

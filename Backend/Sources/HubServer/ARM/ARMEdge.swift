@@ -36,6 +36,7 @@ package struct ARMEdge: Sendable {
         } catch let error as HubError {
             var fields: HTTPFields = ["Content-Type": Self.type]
             if error.code == .unauthorized { fields["WWW-Authenticate"] = "Bearer" }
+            fields["Allow"] = error.allowedMethods
             if let seconds = error.retryAfterSeconds { fields["Retry-After"] = String(seconds) }
             return HTTPResponse(HTTPStatus(error.httpStatus), fields, text: ARMJSON.error(error).text)
         } catch {
@@ -133,9 +134,11 @@ package struct ARMEdge: Sendable {
             let new = try await set(policy, of: owner)
             return json(200, ARMJSON.keys(new) { connectionString(new, $0) })
         default:
-            throw HubError(
-                .methodNotAllowed,
-                "\(request.method) is not allowed at '\(request.target.rawPath)'."
+            // What is left has one method: an action POST, a list GET.
+            throw HubError.methodNotAllowed(
+                request.method,
+                at: "at '\(request.target.rawPath)'",
+                allowed: request.method == "POST" ? "GET" : "POST"
             )
         }
     }
@@ -262,7 +265,12 @@ package struct ARMEdge: Sendable {
             }
             try await hubs.setNamespace(JSONObject())
             return HTTPResponse(200)
-        default: throw HubError(.methodNotAllowed, "\(request.method) is not allowed on a namespace.")
+        default:
+            throw HubError.methodNotAllowed(
+                request.method,
+                at: "on a namespace",
+                allowed: "GET, PUT, PATCH, DELETE"
+            )
         }
     }
 
@@ -303,7 +311,12 @@ package struct ARMEdge: Sendable {
         case "DELETE":
             try await hubs.delete(name)
             return HTTPResponse(200)
-        default: throw HubError(.methodNotAllowed, "\(request.method) is not allowed on a hub.")
+        default:
+            throw HubError.methodNotAllowed(
+                request.method,
+                at: "on a hub",
+                allowed: "GET, PUT, PATCH, DELETE"
+            )
         }
     }
 
@@ -361,7 +374,11 @@ package struct ARMEdge: Sendable {
             _ = try await replace(left, of: owner)
             return HTTPResponse(200)
         default:
-            throw HubError(.methodNotAllowed, "\(request.method) is not allowed on an authorization rule.")
+            throw HubError.methodNotAllowed(
+                request.method,
+                at: "on an authorization rule",
+                allowed: "GET, PUT, DELETE"
+            )
         }
     }
 

@@ -113,9 +113,11 @@ package struct FileContainers: Sendable {
             try await store(request.body, container, path)
             return HTTPResponse(201)
         default:
-            throw HubError(
-                .methodNotAllowed,
-                "\(request.method) is not allowed here; a file has GET and PUT, a container GET with restype=container&comp=list."
+            throw HubError.methodNotAllowed(
+                request.method,
+                at:
+                    "on a \(path == nil ? "container, which has GET with restype=container&comp=list" : "file")",
+                allowed: path == nil ? "GET" : "GET, HEAD, PUT"
             )
         }
     }

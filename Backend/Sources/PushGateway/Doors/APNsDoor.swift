@@ -32,6 +32,20 @@ final class APNsDoor: Sendable {
         let status: HTTPStatus
         let reason: String
         var timestamp: Timestamp?
+        var retryAfter: Int?
+
+        /// The usual reason for a status, where no other is asked for.
+        init(_ fault: FaultAnswer, now: Timestamp) {
+            let reasons = [
+                400: "BadDeviceToken", 403: "ExpiredProviderToken", 404: "BadPath", 405: "MethodNotAllowed",
+                410: "Unregistered", 413: "PayloadTooLarge", 429: "TooManyRequests",
+                503: "ServiceUnavailable",
+            ]
+            status = fault.status
+            reason = fault.reason ?? reasons[fault.status.code] ?? "InternalServerError"
+            timestamp = fault.status.code == 410 ? now : nil
+            retryAfter = fault.retryAfter
+        }
 
         init(_ status: HTTPStatus, _ reason: String, timestamp: Timestamp? = nil) {
             self.status = status
@@ -52,11 +66,10 @@ final class APNsDoor: Sendable {
                     "reason": .string(error.reason), "timestamp": .number(timestamp.milliseconds),
                 ])
             }
-            return HTTPResponse(
-                error.status,
-                ["apns-id": id, "content-type": "application/json"],
-                body: body.serialized()
-            )
+            var fields: HTTPFields = ["apns-id": id, "content-type": "application/json"]
+            if error.status.code == 405 { fields["allow"] = "POST" }
+            fields["retry-after"] = error.retryAfter.map { String($0) }
+            return HTTPResponse(error.status, fields, body: body.serialized())
         }
     }
 
@@ -82,6 +95,7 @@ final class APNsDoor: Sendable {
         case .unknownHandle: throw Refusal(400, "BadDeviceToken")
         case .expiredHandle(let since): throw Refusal(410, "Unregistered", timestamp: since)
         case .full: throw Refusal(429, "TooManyRequests")
+        case .faulted(let answer): throw Refusal(answer, now: time.now)
         }
     }
 

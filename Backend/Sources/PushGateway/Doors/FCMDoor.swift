@@ -22,6 +22,7 @@ struct FCMDoor: Sendable {
         let message: String
         var errorCode: String?
         var field: String?
+        var retryAfter: Int?
 
         static func argument(_ field: String, _ message: String) -> Refusal {
             Refusal(
@@ -31,6 +32,34 @@ struct FCMDoor: Sendable {
                 errorCode: "INVALID_ARGUMENT",
                 field: field
             )
+        }
+
+        /// Google's words for a status, where no other error code is asked for.
+        init(_ fault: FaultAnswer) {
+            let words: (status: String, errorCode: String?) =
+                switch fault.status.code {
+                case 400, 413: ("INVALID_ARGUMENT", "INVALID_ARGUMENT")
+                case 401: ("UNAUTHENTICATED", nil)
+                case 403: ("PERMISSION_DENIED", "SENDER_ID_MISMATCH")
+                case 404, 410: ("NOT_FOUND", "UNREGISTERED")
+                case 429: ("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED")
+                case 503: ("UNAVAILABLE", "UNAVAILABLE")
+                default: ("INTERNAL", "INTERNAL")
+                }
+            // Google answers with neither.
+            code = [410: 404, 413: 400][fault.status.code] ?? fault.status.code
+            status = words.status
+            message = "This answer was asked for."
+            errorCode = fault.reason ?? words.errorCode
+            retryAfter = fault.retryAfter
+        }
+
+        init(code: Int, status: String, message: String, errorCode: String? = nil, field: String? = nil) {
+            self.code = code
+            self.status = status
+            self.message = message
+            self.errorCode = errorCode
+            self.field = field
         }
 
         var response: HTTPResponse {
@@ -65,9 +94,12 @@ struct FCMDoor: Sendable {
                 "code": .number(code), "message": .string(message), "status": .string(status),
             ])
             if !details.isEmpty { error["details"] = .array(details) }
+            var fields: HTTPFields = ["Content-Type": "application/json; charset=UTF-8"]
+            if code == 405 { fields["Allow"] = "POST" }
+            fields["Retry-After"] = retryAfter.map { String($0) }
             return HTTPResponse(
                 HTTPStatus(code),
-                ["Content-Type": "application/json; charset=UTF-8"],
+                fields,
                 body: JSONValue.object(["error": .object(error)]).serialized()
             )
         }
@@ -84,7 +116,9 @@ struct FCMDoor: Sendable {
     private func oauthError(_ status: HTTPStatus, _ error: String, _ description: String) -> HTTPResponse {
         HTTPResponse(
             status,
-            ["Content-Type": "application/json; charset=UTF-8"],
+            status.code == 405
+                ? ["Content-Type": "application/json; charset=UTF-8", "Allow": "POST"]
+                : ["Content-Type": "application/json; charset=UTF-8"],
             body: JSONValue.object(["error": .string(error), "error_description": .string(description)])
                 .serialized()
         )
@@ -238,6 +272,7 @@ struct FCMDoor: Sendable {
                 message: "The device has too many pending messages.",
                 errorCode: "QUOTA_EXCEEDED"
             )
+        case .faulted(let answer): throw Refusal(answer)
         }
     }
 

@@ -63,7 +63,9 @@ struct WNSDoor: Sendable {
     }
 
     private func refusal(_ status: HTTPStatus, _ description: String) -> HTTPResponse {
-        HTTPResponse(status, ["X-WNS-Status": "dropped", "X-WNS-Error-Description": description])
+        var fields: HTTPFields = ["X-WNS-Status": "dropped", "X-WNS-Error-Description": description]
+        if status.code == 405 { fields["Allow"] = "POST" }
+        return HTTPResponse(status, fields)
     }
 
     private func send(_ request: HTTPRequest, _ post: PostMessage) async -> HTTPResponse {
@@ -143,6 +145,10 @@ struct WNSDoor: Sendable {
         case .unknownHandle: return refusal(404, "The channel URI is not known.")
         case .expiredHandle: return refusal(410, "The channel has expired.")
         case .full: return HTTPResponse(200, ["X-WNS-Status": "channelthrottled"])
+        case .faulted(let answer):
+            var response = refusal(answer.status, answer.reason ?? "This answer was asked for.")
+            response.fields["Retry-After"] = answer.retryAfter.map { String($0) }
+            return response
         }
     }
 }

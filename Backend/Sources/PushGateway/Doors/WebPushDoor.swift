@@ -105,6 +105,15 @@ struct WebPushDoor: Sendable {
         case .repeated: return created(message.deliveryID ?? "", ttl)
         case .unknownHandle: throw Refusal(404, 102, "There is no such subscription.")
         case .expiredHandle: throw Refusal(410, 106, "The subscription has ended.")
+        case .faulted(let answer):
+            let numbers = [400: 110, 401: 109, 403: 109, 404: 102, 410: 106, 413: 104, 503: 201]
+            var refusal = Refusal(
+                answer.status,
+                numbers[answer.status.code] ?? 999,
+                answer.reason ?? "This answer was asked for."
+            )
+            refusal.fields["Retry-After"] = answer.retryAfter.map { String($0) }
+            throw refusal
         case .full:
             var refusal = Refusal(503, 202, "The device has too many messages waiting.")
             refusal.fields["Retry-After"] = "120"
