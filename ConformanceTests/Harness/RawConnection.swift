@@ -1,19 +1,27 @@
 import EventLoops
 import HTTPMessages
 import Synchronization
-import TLSTransport
+package import TLSTransport
 
-/// A plain TCP connection for requests that no library would send.
+/// A plain TCP or TLS connection for requests that no library would send.
 package enum RawConnection {
     /// Real time, after which the exchange has failed.
     private static let patience = Duration.seconds(60)
 
-    /// Sends bytes in clear and returns everything that comes back until the server closes.
-    package static func exchange(_ bytes: [UInt8], with address: String) async throws -> String {
-        String(decoding: try await self.bytes(bytes, with: address), as: UTF8.self)
+    /// Sends bytes, in clear unless `tls` is given, and returns everything that comes back until the server closes.
+    package static func exchange(
+        _ bytes: [UInt8],
+        with address: String,
+        tls: TLSContext? = nil
+    ) async throws -> String {
+        String(decoding: try await self.bytes(bytes, with: address, tls: tls), as: UTF8.self)
     }
 
-    package static func bytes(_ bytes: [UInt8], with address: String) async throws -> [UInt8] {
+    package static func bytes(
+        _ bytes: [UInt8],
+        with address: String,
+        tls: TLSContext? = nil
+    ) async throws -> [UInt8] {
         guard let url = HTTPURL(address) else { throw WorldFailure("'\(address)' is not a URL") }
         let loop = EventLoopGroup.shared.next()
         let handler = Collector(bytes)
@@ -22,7 +30,7 @@ package enum RawConnection {
             try await loop.connect(
                 host: "127.0.0.1",
                 port: url.port,
-                tls: nil,
+                tls: tls,
                 handler: { handler },
                 attach: { _, stream in handler.stream = stream }
             )
