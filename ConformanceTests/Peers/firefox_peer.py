@@ -263,8 +263,8 @@ class Site:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                isWorker = self.path.endswith("/worker.js")
-                self.answer(200, "text/javascript" if isWorker else "text/html", WORKER if isWorker else "<!doctype html><title>page</title>")
+                is_worker = self.path.endswith("/worker.js")
+                self.answer(200, "text/javascript" if is_worker else "text/html", WORKER if is_worker else "<!doctype html><title>page</title>")
 
             def do_POST(self):
                 received.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -342,6 +342,7 @@ class Browser:
         self.profile = folder / "profile"
         self.profile.mkdir()
         self.process = self.socket = None
+        self.connection = contextlib.ExitStack()
         self.lines = collections.deque(maxlen=200)
         text = "".join(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences(server).items())
         (self.profile / "user.js").write_text(text)
@@ -363,7 +364,7 @@ class Browser:
         found = address.get(timeout=DEADLINE)
         if found is None:
             raise RuntimeError("Firefox ended")
-        self.socket = connect(found + "/session", max_size=None, proxy=None, open_timeout=DEADLINE)
+        self.socket = self.connection.enter_context(connect(found + "/session", max_size=None, proxy=None, open_timeout=DEADLINE))
         self.number = 0
         self.events = collections.deque()
         self.pages = {}
@@ -373,10 +374,11 @@ class Browser:
 
     def read(self, stream, address):
         mark = "WebDriver BiDi listening on "
-        for line in stream:
-            self.lines.append(line.rstrip()[:2000])
-            if mark in line:
-                address.put(line.split(mark)[1].strip())
+        with stream:
+            for line in stream:
+                self.lines.append(line.rstrip()[:2000])
+                if mark in line:
+                    address.put(line.split(mark)[1].strip())
         address.put(None)
 
     def command(self, method, **parameters):
@@ -417,11 +419,12 @@ class Browser:
     def close(self):
         """As a user does it: everything is written down."""
         self.command("browser.close")
-        self.socket.close()
+        self.connection.close()
         self.process.wait(timeout=DEADLINE)
         self.process = None
 
     def stop(self):
+        self.connection.close()
         if self.process is None:
             return
         self.process.terminate()

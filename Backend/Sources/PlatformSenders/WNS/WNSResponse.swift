@@ -25,7 +25,7 @@ enum WNSResponse {
         case 401, 403: return .refused(.invalidCredentials, reason: reason)
         case 404: return .dead(.badChannel, reason: reason, asOf: nil)
         case 410: return .dead(.expiredChannel, reason: reason, asOf: nil)
-        case 406: return .retry(.throttled, reason: reason, after: after ?? .seconds(60))
+        case 406, 429: return .retry(.throttled, reason: reason, after: after ?? .seconds(60))
         case 413: return .refused(.invalidNotificationSize, reason: reason)
         case 503: return .retry(.pnsUnavailable, reason: reason, after: after)
         case 500...: return .retry(.pnsServerError, reason: reason, after: after)
