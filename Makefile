@@ -4,7 +4,7 @@ SWIFT ?= swift
 CONFIGURATION ?= debug
 FORMATTED = Package.swift Shared Backend Client ConformanceTests
 
-.PHONY: demo test build release format lint imports packages bench sanitize test-peers crash soak hostile fuzz install
+.PHONY: demo test build release format lint imports packages bench sanitize test-peers crash soak faults hostile fuzz install
 
 demo: packages
 	$(SWIFT) build -c $(CONFIGURATION) --product tidings-demo
@@ -72,6 +72,12 @@ soak: packages
 	$(SWIFT) build -c release --product tidings
 	$(SWIFT) build -c release --product tidings-soak-test
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-soak-test" $(ARGS)
+
+# 100,000 pushes through a gateway that sends GOAWAY, 410, fewer streams, and nothing at all.
+faults: packages
+	$(SWIFT) build -c release --product tidings
+	$(SWIFT) build -c release --product tidings-soak-test
+	"$$($(SWIFT) build -c release --show-bin-path)/tidings-soak-test" --faults 100000 $(ARGS)
 
 # libFuzzer over each reader of foreign bytes, TIME seconds each; READERS="json url" for some. Findings belong into Backend/Fuzz/Corpora.
 TIME ?= 600

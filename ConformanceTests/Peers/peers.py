@@ -16,6 +16,7 @@ import time
 import uuid
 
 import arm_peers
+import firefox_peer
 import hub_peers
 
 PROGRAMS = pathlib.Path(sys.argv[1])
@@ -124,6 +125,7 @@ def main():
             hub_peers.rest_python(check, server, full, device, handle)
             hub_peers.unofficial(check, server, full, device, handle)
             arm_peers.management(check, hub_peers.operations(check, "azure-mgmt-notificationhubs"), server)
+            firefox_peer.push(check, server, full, state)
         finally:
             device.stop()
             serving.stop()

@@ -7,6 +7,10 @@ private let usage = """
 
            tidings-soak-test --descriptors N
 
+           tidings-soak-test --faults N
+
+    The third form sends N pushes through a gateway that fails on demand.
+
     The second form uses up the N descriptors of a server (up to what a process may have), and looks at who suffers.
 
     Sends, registrations, and devices that come and go, on loopback, with new state, for so long. Rates are per second. Exit code 0
@@ -17,7 +21,8 @@ private func run() async throws -> Int32 {
     let options = try OptionReader(
         Array(CommandLine.arguments.dropFirst()),
         known: [
-            "seconds", "devices", "sends", "registrations", "changes", "seed", "plot", "descriptors", "dial",
+            "seconds", "devices", "sends", "registrations", "changes", "seed", "plot", "descriptors",
+            "faults", "dial",
             "count", "help!",
         ]
     )
@@ -34,6 +39,12 @@ private func run() async throws -> Int32 {
         let folder = try Files.makeScratchFolder("tidings-descriptors")
         defer { Files.removeTree(folder) }
         return try await DescriptorTest.run(limit: limit, folder: folder) == 0 ? 0 : 1
+    }
+    if let count = try options.count("faults") {
+        guard count % 1000 == 0 else { throw OptionError("--faults takes a multiple of 1000") }
+        let folder = try Files.makeScratchFolder("tidings-faults")
+        defer { Files.removeTree(folder) }
+        return try await FaultTest(count: count, folder: folder).run() == 0 ? 0 : 1
     }
     var plan = SoakTest.Plan()
     if let count = try options.count("seconds") { plan.seconds = count }
