@@ -66,7 +66,62 @@ struct AccessRules {
         }
     }
 
-    @Test("listen is strict outside development")
+    @Test(
+        "a channel that leads elsewhere is refused when it is stored: registration, installation, tile, import"
+    )
+    func channels() async throws {
+        var options = World.Options()
+        options.configure = { $0.channelMode = .strict }
+        try await World.run(options) { world in
+            let hub = try world.hub()
+            let good = ["https://db5p.notify.windows.com/?token=x", try world.gatewayURL + "/wns/?token=x"]
+            for channel in good {
+                let handle = try PlatformHandle(channel, platform: .wns)
+                #expect(
+                    try await hub.create(RegistrationContent(handle: handle, tags: [])).content.handle
+                        == handle
+                )
+            }
+            let bad: [(Platform, String)] = [
+                (.wns, "http://db5p.notify.windows.com/?token=x"), (.wns, "https://127.0.0.1/?token=x"),
+                (.wns, "https://notify.windows.com.evil.example/"), (.mpns, "http://169.254.169.254/latest"),
+                (.browser, "https://192.168.0.1/push"), (.browser, "https://0x7f.1/push"),
+                (.browser, "https://localhost/push"), (.browser, "https://[::1]/push"),
+                (.browser, "http://push.example.com/push"), (.browser, "https://intranet/push"),
+            ]
+            for (platform, channel) in bad {
+                let handle = try PlatformHandle(
+                    channel,
+                    platform: platform,
+                    keys: platform == .browser ? SubscriptionKeys(p256dh: "BAAA", auth: "AAAA") : nil
+                )
+                let error = await #expect(throws: HubError.self, "\(channel)") {
+                    try await hub.create(RegistrationContent(handle: handle, tags: []))
+                }
+                let origin = HTTPURL(channel)?.origin ?? "?"
+                #expect(
+                    error?.code == .badRequest && error?.message.contains("leads to \(origin)") == true,
+                    "\(channel)"
+                )
+            }
+            let evil = try PlatformHandle("https://evil.example/", platform: .wns)
+            await #expect(throws: HubError.self) { try await hub.put(Installation(id: "i", handle: evil)) }
+            let own = try PlatformHandle(good[0], platform: .wns)
+            let tile = SecondaryTile(name: "t", handle: evil)
+            await #expect(throws: HubError.self) {
+                try await hub.put(Installation(id: "i", handle: own, secondaryTiles: [tile]))
+            }
+            try await hub.put(Installation(id: "i", handle: own))
+            await #expect(throws: HubError.self) {
+                try await hub.patch(
+                    "i",
+                    [InstallationChange(.replace, "/pushChannel", "https://evil.example/")]
+                )
+            }
+        }
+    }
+
+    @Test("listen and channels are strict outside development")
     func listenDefault() async throws {
         try await ScratchFolder.run { folder in
             var configuration = ServerConfiguration(statePath: folder)
@@ -79,6 +134,7 @@ struct AccessRules {
                 log: .inMemory()
             )
             #expect(server.host?.hub("h")?.listenMode == .strict)
+            #expect(server.host?.hub("h")?.channels.mode == .strict)
             await server.stop()
             configuration.isDevelopment = true
             let development = try await TidingsServer.start(
@@ -87,6 +143,7 @@ struct AccessRules {
                 log: .inMemory()
             )
             #expect(development.host?.hub("h")?.listenMode == .original)
+            #expect(development.host?.hub("h")?.channels.mode == .original)
             await development.stop()
         }
     }

@@ -61,7 +61,13 @@ extension FuzzTarget {
         guard let first = input.first else { return nil }
         let kind = HubJob.Kind.allCases[Int(first) % HubJob.Kind.allCases.count]
         let line = Array(input.dropFirst())
-        guard case .create(_, let content)? = try? JobRules.step(line, kind) else { return nil }
+        guard
+            case .create(_, let content)? = try? JobRules.step(
+                line,
+                kind,
+                ChannelRules(.original, SenderDirectory())
+            )
+        else { return nil }
         let registration = Registration(
             id: RegistrationID(unchecked: "1-2-3"),
             etag: 1,

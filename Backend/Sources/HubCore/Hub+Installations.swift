@@ -7,19 +7,25 @@ extension Hub {
         new.isChannelExpired = false
         for index in new.secondaryTiles.indices { new.secondaryTiles[index].isChannelExpired = false }
         if new.expires == .never { new.expires = registrationExpiry }
-        try InstallationRules.check(new)
+        try check(new)
         let made = new
         try await store.changeInstallation(made.id, by: writer, now: now, newID: newIDs) { _ in made }
     }
 
     /// - Throws: ``HubError`` `.notFound` when there is none; `.badRequest` with the operation at fault, and then nothing changed.
     package func patch(_ id: String, _ patch: InstallationPatch, by writer: RegistrationWriter) async throws {
-        try await store.changeInstallation(id, by: writer, now: now, newID: newIDs) { old in
+        try await store.changeInstallation(id, by: writer, now: now, newID: newIDs) { [self] old in
             guard let old else { throw Self.noInstallation }
             let new = try patch.applied(to: old)
-            try InstallationRules.check(new)
+            try check(new)
             return new
         }
+    }
+
+    private func check(_ installation: Installation) throws(HubError) {
+        try InstallationRules.check(installation)
+        try channels.check(installation.handle)
+        for tile in installation.secondaryTiles { try channels.check(tile.handle) }
     }
 
     /// Also when there is none, as at the original.

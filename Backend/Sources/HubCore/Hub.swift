@@ -17,6 +17,7 @@ package final class Hub: Sendable {
     private let current: Mutex<HubSettings>
     private let settingsChanged: @Sendable (HubSettings) -> Void
     package let listenMode: ListenMode
+    package let channels: ChannelRules
     let store: any RegistrationStore
     package let queue: any SendQueue
     package let dispatcher: Dispatcher
@@ -37,6 +38,7 @@ package final class Hub: Sendable {
         name: String,
         settings: HubSettings,
         listenMode: ListenMode,
+        channelMode: ChannelMode,
         store: any RegistrationStore,
         queue: any SendQueue,
         dispatcher: Dispatcher,
@@ -49,6 +51,7 @@ package final class Hub: Sendable {
         self.name = name
         current = Mutex(settings)
         self.listenMode = listenMode
+        channels = ChannelRules(channelMode, dispatcher.senders)
         self.store = store
         self.queue = queue
         self.dispatcher = dispatcher
@@ -60,6 +63,12 @@ package final class Hub: Sendable {
     }
 
     package var now: Timestamp { time.now }
+
+    /// Takes up what was left; call it once the senders are there.
+    package func resume() async {
+        await dispatcher.resume()
+        await jobs?.runner.wake()
+    }
 
     /// Takes effect with the next request.
     package var settings: HubSettings {
@@ -85,6 +94,7 @@ package final class Hub: Sendable {
         by writer: RegistrationWriter
     ) async throws -> Registration {
         try RegistrationRules.check(content)
+        try channels.check(content.handle)
         return try await store.put(
             newRegistrationID(),
             content,
@@ -120,6 +130,7 @@ package final class Hub: Sendable {
             return known
         }
         try RegistrationRules.check(content)
+        try channels.check(content.handle)
         return try await store.put(
             id,
             content,

@@ -30,7 +30,11 @@ package enum JobRules {
 
     /// Reads a line; nil for a blank one.
     /// - Throws: ``HubError`` `.badRequest`, which fails the line alone.
-    package static func step(_ line: [UInt8], _ kind: HubJob.Kind) throws(HubError) -> ImportStep? {
+    package static func step(
+        _ line: [UInt8],
+        _ kind: HubJob.Kind,
+        _ channels: ChannelRules
+    ) throws(HubError) -> ImportStep? {
         if line.allSatisfy({ $0 <= 0x20 }) { return nil }
         guard line.count <= lineByteCountMax else {
             throw HubError(.badRequest, "The line is longer than \(lineByteCountMax) bytes.")
@@ -42,6 +46,7 @@ package enum JobRules {
         let read = try RegistrationXML.readLine(line)
         try checkTags(read.content)
         try RegistrationRules.checkContent(read.content)
+        try channels.check(read.content.handle)
         switch kind {
         case .create: return .create(id: read.id == nil ? nil : try needed(read.id), read.content)
         case .update:

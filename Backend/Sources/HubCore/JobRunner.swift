@@ -8,6 +8,7 @@ package actor JobRunner {
     private let random: InjectedRandom
     private let hub: String
     private let observer: any DispatchObserver
+    private let channels: ChannelRules
     /// Asked for at each batch, since it may change.
     private let expiry: @Sendable () -> Timestamp
     private var running: Task<Void, Never>?
@@ -21,6 +22,7 @@ package actor JobRunner {
         time: any TimeSource,
         random: InjectedRandom,
         observer: any DispatchObserver,
+        channels: ChannelRules,
         expiry: @escaping @Sendable () -> Timestamp
     ) {
         self.hub = hub
@@ -29,6 +31,7 @@ package actor JobRunner {
         self.time = time
         self.random = random
         self.observer = observer
+        self.channels = channels
         self.expiry = expiry
     }
 
@@ -150,13 +153,13 @@ package actor JobRunner {
             number += lines.count
             // Stored before a crash.
             if number <= doneLineCount { continue }
-            let kind = job.kind
+            let (kind, channels) = (job.kind, channels)
             let steps: [(number: Int, step: Result<ImportStep?, HubError>)] = lines.enumerated().compactMap {
                 index,
                 line in
                 let place = first + index + 1
                 guard place > doneLineCount else { return nil }
-                return (place, Result { () throws(HubError) in try JobRules.step(line, kind) })
+                return (place, Result { () throws(HubError) in try JobRules.step(line, kind, channels) })
             }
             job.progress = min(99.9, Double(number) * 100 / Double(total))
             job.updated = time.now

@@ -314,6 +314,12 @@ package enum TargetAnswer: Sendable, Equatable {
 
 /// Hands payloads to one platform.
 package protocol PlatformSender: Sendable {
+    /// Origins besides the platform's own that a channel may lead to.
+    var gatewayOrigins: Set<String> { get }
     /// One answer for each target, in order. Never fails: trouble is an answer.
     func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer]
+}
+
+extension PlatformSender {
+    package var gatewayOrigins: Set<String> { [] }
 }

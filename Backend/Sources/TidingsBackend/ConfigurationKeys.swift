@@ -218,6 +218,15 @@ package enum ConfigurationKeys {
             text throws(ConfigurationError) in
             configuration.listenMode = try choice(text, "hub.listen") as ListenMode
         },
+        Key(
+            path: "hub.channels",
+            help:
+                "channels that a registration may name: strict (the platform's own and those of configured gateways) or original (all)"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.channelMode = try choice(text, "hub.channels") as ChannelMode
+        },
         Key(path: "gateway.address", help: "host:port of the gateway") {
             configuration,
             text throws(ConfigurationError) in

@@ -73,7 +73,7 @@ package actor HubHost: HubManagement {
         for (name, entry) in catalog.entries where !entry.isConfigured || configured.contains(name) {
             try await open(entry.description)
         }
-        for hub in hubs { await hub.dispatcher.resume() }
+        for hub in hubs { await hub.resume() }
     }
 
     private func open(_ description: HubDescription) async throws {
@@ -147,7 +147,7 @@ package actor HubHost: HubManagement {
             try? catalog.remove(hub.name)
             throw error
         }
-        await self.hub(hub.name)?.dispatcher.resume()
+        await self.hub(hub.name)?.resume()
         return hub
     }
 

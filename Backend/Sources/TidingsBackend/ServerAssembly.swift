@@ -327,6 +327,8 @@ struct ServerAssembly {
                     observer: DispatchLog(log: log, counters: counters)
                 )
                 let settings = HubSettings(description)
+                let channelMode =
+                    configuration.channelMode ?? (configuration.isDevelopment ? .original : .strict)
                 let expiry = Holder(settings.registrationTTL)
                 let jobs = HubJobs(
                     store: store,
@@ -338,6 +340,7 @@ struct ServerAssembly {
                         time: time,
                         random: random,
                         observer: DispatchLog(log: log, counters: counters),
+                        channels: ChannelRules(channelMode, dispatcher.senders),
                         expiry: { expiry.value.map { time.now + $0 } ?? .never }
                     )
                 )
@@ -346,6 +349,7 @@ struct ServerAssembly {
                     settings: settings,
                     listenMode: configuration.listenMode
                         ?? (configuration.isDevelopment ? .original : .strict),
+                    channelMode: channelMode,
                     store: store,
                     queue: store,
                     dispatcher: dispatcher,
@@ -355,7 +359,6 @@ struct ServerAssembly {
                     settingsChanged: { expiry.value = $0.registrationTTL },
                     expressionLimits: configuration.expressionLimits
                 )
-                await jobs.runner.wake()
                 return (hub, store)
             },
             senders: { description, current in

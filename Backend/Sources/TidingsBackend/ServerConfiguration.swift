@@ -93,6 +93,8 @@ public struct ServerConfiguration: Sendable {
     package var credentialOrigins: Set<String> = []
     /// Nil: as at the original in development, else strict.
     package var listenMode: ListenMode?
+    /// Nil: as at the original in development, else strict.
+    package var channelMode: ChannelMode?
     /// How providers and devices reach the gateway.
     package var gatewayURL: String?
     package var backendHub: String?

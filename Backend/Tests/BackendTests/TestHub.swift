@@ -85,6 +85,7 @@ struct TestHub {
             name: "h",
             settings: HubSettings(policies: []),
             listenMode: .strict,
+            channelMode: .original,
             store: store,
             queue: store,
             dispatcher: dispatcher,

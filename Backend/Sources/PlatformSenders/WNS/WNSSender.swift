@@ -17,6 +17,8 @@ package final class WNSSender: PlatformSender {
         tokens = OAuthTokenCache(client: client, time: time) { _ in WNSPayload.tokenRequest(settings) }
     }
 
+    package var gatewayOrigins: Set<String> { settings.gatewayOrigins }
+
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
         await ConcurrentSends.answers(targets, limit: Self.concurrencyMax) { target in
             await self.send(payload, to: target)

@@ -1,4 +1,6 @@
 package import HTTPMessages
+import HubCore
+import TidingsModels
 
 /// A hub's credentials at Microsoft.
 package struct WNSSettings: Sendable, Equatable {
@@ -32,8 +34,6 @@ package struct WNSSettings: Sendable, Equatable {
     /// Channel URIs come from clients: a token goes only to Microsoft's domain over https, or to a gateway that the
     /// operator named.
     package func mayReceiveToken(_ channel: HTTPURL) -> Bool {
-        if gatewayOrigins.contains(channel.origin) { return true }
-        return channel.scheme == "https" && channel.port == 443
-            && (channel.host == "notify.windows.com" || channel.host.hasSuffix(".notify.windows.com"))
+        gatewayOrigins.contains(channel.origin) || ChannelRules.isPlatformsOwn(channel, .wns)
     }
 }

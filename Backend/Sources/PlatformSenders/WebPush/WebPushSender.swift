@@ -34,6 +34,8 @@ package final class WebPushSender: PlatformSender {
         self.key = key
     }
 
+    package var gatewayOrigins: Set<String> { settings.gatewayOrigins }
+
     package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
         let shared = settings.usesOneKeyPerSend ? try? P256KeyPair.generate() : nil
         return await ConcurrentSends.answers(targets, limit: Self.concurrencyMax) { target in
