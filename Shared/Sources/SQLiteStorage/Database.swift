@@ -287,7 +287,11 @@ private final class WorkQueue: @unchecked Sendable {
         }
         let taken = Array(items[head...].prefix(max))
         head += taken.count
-        if head == items.count || head > 1024 && head * 2 > items.count {
+        if head == items.count {
+            // A burst leaves no large array behind.
+            items = []
+            head = 0
+        } else if head > 1024, head * 2 > items.count {
             items.removeFirst(head)
             head = 0
         }
