@@ -265,8 +265,9 @@ final class HTTP2Connection: @unchecked Sendable {
             stream.close(.failed("closed on demand"))
             return true
         case .goAway:
-            // The library ends the streams above it, whose requests the client sends again elsewhere.
-            nghttp2_submit_goaway(session, 0, item.id, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+            // Those above it are on their way and not begun: the client sends them again elsewhere.
+            let last = nghttp2_session_get_last_proc_stream_id(session)
+            nghttp2_submit_goaway(session, 0, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
         case .streamLimit(let count):
             var settings = entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, count)
             nghttp2_submit_settings(session, 0, &settings, 1)

@@ -7,7 +7,7 @@ package enum TransportFault: Sendable, Equatable {
     case reset
     /// The connection is closed without an answer.
     case close
-    /// Answered, with a GOAWAY that names this stream as the last one (RFC 9113 section 6.8); HTTP/1.1: `Connection: close`.
+    /// Answered, with a GOAWAY that names the last stream that was begun (RFC 9113 section 6.8); HTTP/1.1: `Connection: close`.
     case goAway
     /// Answered after SETTINGS with another number of concurrent streams; nothing for HTTP/1.1.
     case streamLimit(Int)

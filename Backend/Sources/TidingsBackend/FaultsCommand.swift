@@ -20,7 +20,7 @@ enum FaultsCommand {
           --reset               resets the stream (HTTP/1.1: closes the connection), nothing is taken
           --close               closes the connection, nothing is taken
           --drop-answer         takes the push, and closes the connection without an answer
-          --goaway              answers, with a GOAWAY that names this stream as the last one
+          --goaway              answers, with a GOAWAY: requests that were not begun go elsewhere
           --stream-limit N      answers, after lowering or raising the number of concurrent streams
 
         options

@@ -130,6 +130,8 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
                     attach: { _, connection in carried.value.attach(connection) }
                 )
                 loop.execute { [self] in
+                    // It may have ended in the turn before this one.
+                    if carried.value.hasEnded { return }
                     sessions.append(carried.value)
                     if isClosed { carried.value.close() }
                 }

@@ -25,6 +25,8 @@ final class HTTP2Session: StreamConnectionHandler {
     private var exchanges: [Int32: HTTP2Exchange] = [:]
     private(set) var isReady = false
     private var isDraining = false
+    /// The connection is gone; the owner has been told.
+    private(set) var hasEnded = false
     /// A connection that answered something was a good one.
     private var hasAnswered = false
     /// Kept by the pool: true once it counted the connection as made or failed.
@@ -160,6 +162,7 @@ final class HTTP2Session: StreamConnectionHandler {
 
     func streamClosed(_ reason: StreamCloseReason) {
         let wasUsable = hasAnswered
+        hasEnded = true
         isReady = false
         isDraining = true
         var unsent: [HTTP2Exchange] = []
