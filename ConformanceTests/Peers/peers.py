@@ -3,21 +3,18 @@
 Prints one line for each check and a table at the end. Exit code 0 only if every check held.
 """
 
-import asyncio
 import json
 import os
 import pathlib
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
-import time
-import uuid
 
 import arm_peers
 import firefox_peer
 import hub_peers
+import provider_peers
 
 PROGRAMS = pathlib.Path(sys.argv[1])
 checks = []
@@ -74,36 +71,6 @@ def curl(server):
             check("curl", f"{option} {scheme} {name}", result.stdout == f"{version} 200", result.stdout or result.stderr)
 
 
-async def aioapns(server, state, device, handle):
-    import aioapns.connection
-    from aioapns import APNs, NotificationRequest, PushType
-
-    key_file = next((state / "keys").glob("AuthKey_*.p8"))
-    credentials = json.loads((state / "keys" / "gateway.json").read_text())["apns"]
-    aioapns.connection.APNsProductionClientProtocol.APNS_SERVER = "localhost"
-    aioapns.connection.APNsTLSClientProtocol.APNS_PORT = int(server["gateway"].rsplit(":", 1)[1])
-    aioapns.connection.APNsProductionClientProtocol.APNS_PORT = aioapns.connection.APNsTLSClientProtocol.APNS_PORT
-    context = ssl.create_default_context(cafile=server["ca"])
-    apns = APNs(
-        key=key_file.read_text(), key_id=credentials["keyId"], team_id=credentials["teamId"], topic="net.example.tidings",
-        use_sandbox=False, ssl_context=context)
-    identifier = str(uuid.uuid4())
-    answer = await apns.send_notification(
-        NotificationRequest(device_token=handle, message={"aps": {"alert": "from aioapns"}}, notification_id=identifier, push_type=PushType.ALERT))
-    check("aioapns", "a push is accepted and its id echoed", answer.is_successful and answer.notification_id == identifier, answer.status)
-    shown = device.line("notification")
-    check("aioapns", "the device shows it", shown["text"] == "from aioapns", shown["text"])
-    answer = await apns.send_notification(NotificationRequest(device_token="ab" * 32, message={"aps": {"alert": "x"}}))
-    check("aioapns", "an unknown token is BadDeviceToken", answer.description == "BadDeviceToken", f"{answer.status} {answer.description}")
-    answer = await apns.send_notification(NotificationRequest(device_token=handle, message={"aps": {"alert": "x" * 5000}}))
-    check("aioapns", "a long payload is PayloadTooLarge", answer.description == "PayloadTooLarge", f"{answer.status} {answer.description}")
-    answers = await asyncio.gather(*[
-        apns.send_notification(NotificationRequest(device_token=handle, message={"aps": {"alert": f"burst {index}"}})) for index in range(200)])
-    check("aioapns", "a burst of 200 on one connection", all(answer.is_successful for answer in answers))
-    texts = {device.line("notification")["text"] for _ in range(200)}
-    check("aioapns", "the device shows each of them once", texts == {f"burst {index}" for index in range(200)}, len(texts))
-
-
 def main():
     with tempfile.TemporaryDirectory(prefix="tidings-peers") as folder:
         state = pathlib.Path(folder) / "server"
@@ -121,11 +88,11 @@ def main():
             subprocess.run([control, "login", "alice", "--state", phone], input="alice\n", text=True, check=True, stdout=subprocess.DEVNULL)
             subprocess.run([control, "subscribe", "World", "--state", phone], check=True, stdout=subprocess.DEVNULL)
             curl(server)
-            asyncio.run(aioapns(server, state, device, handle))
             hub_peers.rest_python(check, server, full, device, handle)
             hub_peers.unofficial(check, server, full, device, handle)
             arm_peers.management(check, hub_peers.operations(check, "azure-mgmt-notificationhubs"), server)
             firefox_peer.push(check, server, full, state)
+            provider_peers.providers(check, PROGRAMS, server, state, full, folder)
         finally:
             device.stop()
             serving.stop()

@@ -1495,6 +1495,47 @@ def curl(world, apple, google, windows, browser):
     for legacy in ("/fcm/send", "/gcm/send"):
         run(f"{legacy} refuses an unknown server key", "401", lambda legacy=legacy: request(
             legacy, *options(Authorization="key=none", Content_Type="application/json"), data=b'{"to":"x","data":{}}')[0].split()[1])
+    server_key = {"Authorization": "key=" + world.credentials["fcm"]["serverKey"]}
+
+    def old_json(raw=None, **members):
+        status, _, answer = request("/fcm/send", *options(**server_key, Content_Type="application/json"), data=raw or json.dumps(members).encode())
+        if status.split()[1] != "200":
+            return status.split()[1]
+        value = json.loads(answer)
+        return [one.get("error", "an id") for one in value["results"]] if "results" in value else value.get("error", "an id")
+
+    def old_form(**fields):
+        status, _, answer = request("/gcm/send", *options(**server_key), *form_options(**fields))
+        return answer.strip().split(":")[0] if status.split()[1] == "200" else status.split()[1]
+
+    ended = world.ended("fcm")
+    run("legacy: a notification", ["an id"], lambda: old_json(to=google.handle, notification={"body": "legacy"}, priority="high"))
+    check(name, "the device shows it", google.shown() == "legacy")
+    run("legacy: each token has its result", ["an id", "NotRegistered", "InvalidRegistration"],
+        lambda: old_json(registration_ids=[google.handle, ended, "bad"], data={"message": "legacy data"}, time_to_live=60))
+    check(name, "the device shows it", google.shown() == "legacy data")
+    run("legacy: a form", "id=0", lambda: old_form(registration_id=google.handle, **{"data.message": "legacy form"}))
+    check(name, "the device shows it", google.shown() == "legacy form")
+    run("legacy: a form without a token", "Error=MissingRegistration", lambda: old_form(**{"data.message": "x"}))
+    run("legacy: a form to a token given back", "Error=NotRegistered", lambda: old_form(registration_id=ended, **{"data.message": "x"}))
+    joined = json.loads(request("/iid/v1:batchAdd", *options(**server_key), data=json.dumps(
+        {"to": "/topics/old", "registration_tokens": [google.handle, ended, "a b"]}).encode())[2])
+    check(name, "legacy: tokens join a topic", joined == {"results": [{}, {"error": "NOT_FOUND"}, {"error": "INVALID_ARGUMENT"}]}, joined)
+    info = json.loads(request(f"/iid/info/{google.handle}?details=true", *options(**server_key))[2])
+    check(name, "legacy: a token tells its topics", info.get("rel") == {"topics": {"old": {}}}, info)
+    run("legacy: a topic", "an id", lambda: old_json(to="/topics/old", data={"message": "legacy topic"}))
+    check(name, "the device shows it", google.shown() == "legacy topic")
+    run("legacy: a condition", "an id", lambda: old_json(condition="'old' in topics || 'new' in topics", data={"message": "legacy condition"}))
+    check(name, "the device shows it", google.shown() == "legacy condition")
+    run("legacy: a dry run", ["an id", "NotRegistered"], lambda: old_json(registration_ids=[google.handle, ended], dry_run=True, data={"message": "x"}))
+    for statement, expected, members in (
+        ("a reserved key", ["InvalidDataKey"], {"data": {"from": "x"}}), ("a long message", ["MessageTooBig"], {"data": {"a": "x" * 4096}}),
+        ("29 days to live", ["InvalidTtl"], {"time_to_live": 2505600}), ("a field that is not known", "400", {"colour": "red"}),
+        ("a field of another type", "400", {"dry_run": "yes"}), ("two targets", "400", {"condition": "'a' in topics"}),
+    ):
+        run(f"legacy: {statement}", expected, lambda members=members: old_json(to=google.handle, **members))
+    run("legacy: a body that is not JSON", "400", lambda: old_json(raw=b"{"))
+    run("legacy: no target", "400", lambda: old_json(data={"a": "b"}))
 
     # WNS.
     secrets = world.credentials["wns"]

@@ -47,7 +47,7 @@ enum PlatformMessages {
         case .apns: silent(["aps": .object(["content-available": 1]), "secureId": .string(String(id))])
         case .gcm, .fcmV1: data(["secureId": .string(String(id))])
         case .browser: .native(.browser, JSONValue.object(["secureId": .string(String(id))]).text)
-        default: .native(.wns, String(id), headers: [.init("X-WNS-Type", "wns/raw")])
+        default: .native(.wns, String(id), headers: raw)
         }
     }
 
@@ -66,9 +66,15 @@ enum PlatformMessages {
         case .gcm, .fcmV1: return data(values)
         case .browser: return .native(.browser, JSONValue.object(values).text)
         default:
-            return .native(.wns, JSONValue.object(values).text, headers: [.init("X-WNS-Type", "wns/raw")])
+            return .native(.wns, JSONValue.object(values).text, headers: raw)
         }
     }
+
+    /// WNS keeps a raw notification for a device that is away only when it is asked to.
+    private static let raw = [
+        RegistrationTemplate.Header("X-WNS-Type", "wns/raw"),
+        RegistrationTemplate.Header("X-WNS-Cache-Policy", "cache"),
+    ]
 
     /// Apple drops silent pushes that carry a sound, or that do not say that they are silent.
     private static func silent(_ members: KeyValuePairs<String, JSONValue>) -> HubNotification {

@@ -6,6 +6,8 @@ package struct HTTPRequest: Sendable {
     package var body: RequestBody
     /// The numeric address of whoever sent it: the connection's peer, or what a trusted proxy says about it. May be empty.
     package var clientAddress = ""
+    /// SHA-256 of the certificate that the client showed, on a server that asks for one.
+    package var clientCertificateHash: [UInt8]?
 
     package init(head: HTTPRequestHead, body: RequestBody) {
         self.head = head

@@ -33,6 +33,7 @@ package final class HTTPServer: Sendable {
         counters: Counters,
         httpDate: @escaping @Sendable () -> String,
         trustedProxies: Set<String> = [],
+        asksForCertificate: Bool = false,
         group: EventLoopGroup = .shared,
         handler: @escaping HTTPHandler
     ) {
@@ -40,7 +41,8 @@ package final class HTTPServer: Sendable {
             limits: limits,
             handler: handler,
             events: ServerEvents(log: log, counters: counters, httpDate: httpDate),
-            trustedProxies: trustedProxies
+            trustedProxies: trustedProxies,
+            asksForCertificate: asksForCertificate
         )
         self.log = log
         let context = context
@@ -122,7 +124,11 @@ final class ServerLoop: @unchecked Sendable {
                 }
             }
             do throws(SystemError) {
-                let stream = try StreamConnection(descriptor: descriptor, role: .server(tls), on: loop)
+                let stream = try StreamConnection(
+                    descriptor: descriptor,
+                    role: .server(tls, asksForCertificate: context.asksForCertificate),
+                    on: loop
+                )
                 let connection = ServerConnection(stream: stream, context: context, owner: self)
                 connections[ObjectIdentifier(connection)] = connection
                 stream.start(connection)

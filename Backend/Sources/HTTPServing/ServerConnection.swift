@@ -10,6 +10,7 @@ struct ServerContext: Sendable {
     let handler: HTTPHandler
     let events: ServerEvents
     let trustedProxies: Set<String>
+    let asksForCertificate: Bool
 
     /// Who a request comes from: behind trusted proxies the last address of `X-Forwarded-For` that is not one of them. What
     /// stands before it was written by the client.
@@ -150,6 +151,7 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
     func handle(_ request: HTTPRequest, _ respond: @escaping @Sendable (HTTPResponse) -> Void) {
         let handler = context.handler
         var request = request
+        if context.asksForCertificate { request.clientCertificateHash = stream.peerCertificateHash }
         request.clientAddress = context.clientAddress(stream.peerAddress, request.fields)
         let received = request
         // Nobody waits for this task: its result goes to the connection, which may be gone by then.

@@ -12,13 +12,21 @@ struct AccessTokens: Sendable {
             + Base64.encodeURL(Digests.hmacSHA256(key: key, Array(text.utf8)))
     }
 
+    enum State { case valid, expired, unknown }
+
     func isValid(_ token: String, for purpose: String, now: Timestamp) -> Bool {
+        state(token, for: purpose, now: now) == .valid
+    }
+
+    /// Expired is a token of ours whose time is over.
+    func state(_ token: String, for purpose: String, now: Timestamp) -> State {
         let parts = token.split(separator: ".")
         guard parts.count == 2, let text = Base64.decode(parts[0]), let mac = Base64.decode(parts[1]),
             Digests.equal(mac, Digests.hmacSHA256(key: key, text))
-        else { return false }
+        else { return .unknown }
         let fields = String(decoding: text, as: UTF8.self).split(separator: "|")
-        return fields.count == 2 && fields[0] == purpose && Int64(fields[1]).map { now.seconds < $0 } ?? false
+        guard fields.count == 2, fields[0] == purpose, let end = Int64(fields[1]) else { return .unknown }
+        return now.seconds < end ? .valid : .expired
     }
 
     /// The token of an `Authorization: Bearer` field.

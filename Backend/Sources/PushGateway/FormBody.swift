@@ -2,7 +2,7 @@ import HTTPMessages
 
 /// An `application/x-www-form-urlencoded` body.
 struct FormBody {
-    private let pairs: [(String, String)]
+    let pairs: [(String, String)]
 
     /// Nil for a broken encoding.
     init?(_ bytes: [UInt8]) {

@@ -14,6 +14,10 @@ package struct GatewayCredentials: Sendable {
         package var clientEmail: String
         package var privateKeyID: String
         package var key: SigningKey
+        /// Of the legacy protocol: `Authorization: key=…`.
+        package var serverKey: String
+
+        static func newServerKey() -> String { "AAAA" + Base64.encodeURL(Digests.random(24)) }
     }
     package struct WNS: Sendable {
         package var packageSID: String
@@ -54,7 +58,8 @@ package struct GatewayCredentials: Sendable {
                 projectID: "tidings-" + identifier(6).lowercased(),
                 clientEmail: "push@tidings.invalid",
                 privateKeyID: Hex.encode(Digests.random(20)),
-                key: try .generate(.rs256)
+                key: try .generate(.rs256),
+                serverKey: FCM.newServerKey()
             ),
             wns: WNS(
                 packageSID: "ms-app://s-1-15-2-\(Hex.encode(Digests.random(8)))",
@@ -75,6 +80,7 @@ package struct GatewayCredentials: Sendable {
             "fcm": .object([
                 "projectId": .string(fcm.projectID), "clientEmail": .string(fcm.clientEmail),
                 "privateKeyId": .string(fcm.privateKeyID), "privateKey": .string(try fcm.key.privateKeyPEM()),
+                "serverKey": .string(fcm.serverKey),
             ]),
             "wns": .object(["packageSid": .string(wns.packageSID), "secretKey": .string(wns.secretKey)]),
             "webPush": .object([
@@ -84,7 +90,7 @@ package struct GatewayCredentials: Sendable {
         ])
     }
 
-    /// Nil when a member is missing. A file without the Web Push keys, from before there were any, gets new ones.
+    /// Nil when a member is missing. Keys that are newer than the file are made: those of Web Push, and FCM's server key.
     package init?(_ json: JSONValue) throws(CredentialError) {
         func text(_ part: String, _ name: String) -> String? { json[part]?[name]?.stringValue }
         guard let apnsKeyID = text("apns", "keyId"), let teamID = text("apns", "teamId"),
@@ -103,7 +109,13 @@ package struct GatewayCredentials: Sendable {
         }
         self.init(
             apns: APNs(keyID: apnsKeyID, teamID: teamID, key: apnsKey),
-            fcm: FCM(projectID: projectID, clientEmail: email, privateKeyID: fcmKeyID, key: fcmKey),
+            fcm: FCM(
+                projectID: projectID,
+                clientEmail: email,
+                privateKeyID: fcmKeyID,
+                key: fcmKey,
+                serverKey: text("fcm", "serverKey") ?? FCM.newServerKey()
+            ),
             wns: WNS(packageSID: sid, secretKey: secret),
             webPush: webPush,
             tokenKey: tokenKey

@@ -35,6 +35,21 @@ package protocol Mailbox: Sendable {
     func acknowledge(uaid: String, versions: [String]) async throws
     /// Takes a message back that no device has acknowledged; false when there is none.
     func cancel(version: String) async throws -> Bool
+    /// Removes what waits for a handle and has headers that fit; returns how many messages.
+    func remove(
+        _ handle: PlatformHandle,
+        where fits: @escaping @Sendable ([String: String]) -> Bool
+    ) async throws -> Int
+    /// Subscribes a live handle to a topic; false when it has as many as it may.
+    func subscribe(_ handle: PlatformHandle, to topic: String) async throws -> Bool
+    /// False when there was no subscription.
+    func unsubscribe(_ handle: PlatformHandle, from topic: String) async throws -> Bool
+    /// Topics of a handle, in order.
+    func topics(of handle: PlatformHandle) async throws -> [String]
+    /// Live handles that are subscribed to a topic.
+    func subscribers(of topic: String) async throws -> [PlatformHandle]
+    /// Every live handle of a platform.
+    func liveHandles(_ platform: Platform) async throws -> [PlatformHandle]
     /// Messages that wait for their devices.
     func messageCount() async throws -> Int
     /// Drops what has expired; returns how many messages.

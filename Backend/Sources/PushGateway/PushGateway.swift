@@ -19,7 +19,10 @@ package final class PushGateway: Sendable {
     /// How providers reach the gateway, for channel URIs: `https://localhost:8082`.
     private let origin: @Sendable () -> String
     private let apns: APNsDoor
+    private let googleTokens: GoogleTokenService
     private let fcm: FCMDoor
+    private let instanceIDs: InstanceIDDoor
+    private let legacyFCM: LegacyFCMDoor
     private let wns: WNSDoor
     private let webPush: WebPushDoor
     /// What goes wrong on demand; nil in production.
@@ -43,8 +46,21 @@ package final class PushGateway: Sendable {
         self.counters = counters
         let tokens = AccessTokens(key: credentials.tokenKey)
         apns = APNsDoor(credentials: credentials.apns, time: time)
-        fcm = FCMDoor(credentials: credentials.fcm, tokens: tokens, time: time, origin: origin)
-        wns = WNSDoor(credentials: credentials.wns, tokens: tokens, time: time)
+        googleTokens = GoogleTokenService(
+            credentials: credentials.fcm,
+            tokens: tokens,
+            time: time,
+            origin: origin
+        )
+        let delivery = FCMDelivery(mailbox: mailbox, time: time)
+        fcm = FCMDoor(credentials: credentials.fcm, tokens: tokens, time: time, delivery: delivery)
+        let access = FCMAccess(credentials: credentials.fcm, tokens: tokens, time: time)
+        instanceIDs = InstanceIDDoor(access: access, mailbox: mailbox)
+        legacyFCM = LegacyFCMDoor(access: access, delivery: delivery)
+        let router = router
+        wns = WNSDoor(credentials: credentials.wns, tokens: tokens, time: time, mailbox: mailbox) {
+            router.isConnected($0)
+        }
         webPush = WebPushDoor(time: time, origin: origin) { try await mailbox.cancel(version: $0) }
     }
 
@@ -103,12 +119,22 @@ package final class PushGateway: Sendable {
         return try await post(message)
     }
 
-    private func answer(to request: HTTPRequest, door: String, _ post: PostMessage) async -> HTTPResponse {
+    private func answer(
+        to request: HTTPRequest,
+        door: String,
+        _ post: @escaping PostMessage
+    ) async -> HTTPResponse {
         switch door {
         case "3": return await apns.respond(to: request, post: post)
-        case "token", "v1": return await fcm.respond(to: request, post: post)
+        case "token": return await googleTokens.respond(to: request)
+        case "v1": return await fcm.respond(to: request, post: post)
+        case "iid": return await instanceIDs.respond(to: request)
+        case "fcm", "gcm": return await legacyFCM.respond(to: request, post: post)
         case "wpush", "m": return await webPush.respond(to: request, post: post)
         case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
+        // `/{tenant}/oauth2/v2.0/token`: Entra's token service.
+        case _ where request.target.segments.dropFirst() == ["oauth2", "v2.0", "token"]:
+            return await wns.respond(to: request, post: post)
         default:
             return HTTPResponse(
                 404,

@@ -36,12 +36,7 @@ package final class SQLiteMailbox: Mailbox {
                 if WebPushEndpoint(known)?.keyHash == WebPushEndpoint(handle)?.keyHash { return known }
             }
             // Another platform or key on the same channel: the old handle is given back.
-            try connection.run(
-                "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
-                .text(uaid),
-                .text(channelID),
-                .integer(now.milliseconds)
-            )
+            try connection.giveBack(uaid, channelID, now)
             try connection.run(
                 "INSERT INTO channel (platform, handle, uaid, channel_id, created) VALUES (?1, ?2, ?3, ?4, ?5)",
                 .text(platform.rawValue),
@@ -56,12 +51,7 @@ package final class SQLiteMailbox: Mailbox {
 
     package func unregister(uaid: String, channelID: String, now: Timestamp) async throws {
         try await database.write { connection in
-            try connection.run(
-                "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
-                .text(uaid),
-                .text(channelID),
-                .integer(now.milliseconds)
-            )
+            try connection.giveBack(uaid, channelID, now)
             try connection.run(
                 "DELETE FROM message WHERE uaid = ?1 AND channel_id = ?2",
                 .text(uaid),
@@ -214,7 +204,26 @@ package final class SQLiteMailbox: Mailbox {
 }
 
 extension Connection {
-    fileprivate func owner(_ handle: PlatformHandle) throws(SQLiteError) -> HandleOwner? {
+    /// The handle is dead from now on, and in no topic.
+    fileprivate func giveBack(_ uaid: String, _ channelID: String, _ now: Timestamp) throws(SQLiteError) {
+        try run(
+            """
+            DELETE FROM topic WHERE handle IN (
+                SELECT handle FROM channel WHERE uaid = ?1 AND channel_id = ?2 AND platform = ?3 AND removed IS NULL)
+            """,
+            .text(uaid),
+            .text(channelID),
+            .text(Platform.fcmV1.rawValue)
+        )
+        try run(
+            "UPDATE channel SET removed = ?3 WHERE uaid = ?1 AND channel_id = ?2 AND removed IS NULL",
+            .text(uaid),
+            .text(channelID),
+            .integer(now.milliseconds)
+        )
+    }
+
+    func owner(_ handle: PlatformHandle) throws(SQLiteError) -> HandleOwner? {
         // Tokens compare without case (APNs); they are stored as `PlatformHandle` has them.
         try row(
             "SELECT uaid, channel_id, removed FROM channel WHERE platform = ?1 AND handle = ?2",
@@ -247,6 +256,10 @@ extension Database.Schema {
             handle TEXT NOT NULL, id TEXT NOT NULL, body_hash BLOB NOT NULL, forget INTEGER NOT NULL,
             PRIMARY KEY (handle, id, body_hash)) WITHOUT ROWID;
         CREATE INDEX delivery_forget ON delivery (forget)
+        """,
         """
+        CREATE TABLE topic (topic TEXT NOT NULL, handle TEXT NOT NULL, PRIMARY KEY (topic, handle)) WITHOUT ROWID;
+        CREATE INDEX topic_handle ON topic (handle)
+        """,
     ])
 }

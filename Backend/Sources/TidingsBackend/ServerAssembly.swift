@@ -130,6 +130,8 @@ struct ServerAssembly {
             counters: counters,
             httpDate: { date.text },
             trustedProxies: configuration.trustedProxies,
+            // As APNs does; the others would only make browsers ask their users.
+            asksForCertificate: service == "gateway",
             handler: { request in
                 let segments = request.target.segments
                 let isOwn = segments.first == "-" && segments.dropFirst().first != inner

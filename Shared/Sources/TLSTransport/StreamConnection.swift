@@ -48,7 +48,8 @@ package final class StreamConnection: @unchecked Sendable {
 
     package enum Role {
         /// Accepted. TLS when the first byte is a TLS handshake and there is a context, else plain.
-        case server(TLSContext?)
+        /// - Parameter asksForCertificate: Any certificate of the client is taken, and shown as ``peerCertificateHash``.
+        case server(TLSContext?, asksForCertificate: Bool = false)
         /// Connected by us; TLS with a context, checked for `host`.
         case client(TLSContext?, host: String)
     }
@@ -86,6 +87,9 @@ package final class StreamConnection: @unchecked Sendable {
         }
     }
 
+    /// SHA-256 of the certificate that the client showed; nothing is said about who signed it.
+    package var peerCertificateHash: [UInt8]? { tls?.peerCertificateHash }
+
     /// The peer's numeric address, as of the first call; empty for a Unix socket.
     package private(set) lazy var peerAddress: String = {
         var text = [CChar](repeating: 0, count: 64)
@@ -106,7 +110,7 @@ package final class StreamConnection: @unchecked Sendable {
         self.handler = handler
         poll.onReady = { [unowned self] readable, writable in ready(readable, writable) }
         switch (state, role) {
-        case (.deciding, .server(nil)): open()
+        case (.deciding, .server(nil, _)): open()
         case (.deciding, .client(nil, _)): open()
         case (.deciding, .client): startTLS()
         default: break
@@ -192,7 +196,7 @@ package final class StreamConnection: @unchecked Sendable {
 
     /// The first byte of a TLS connection is a handshake record (RFC 8446 section 5.1: 22).
     private func decide() {
-        guard case .server(let context) = role else { return }
+        guard case .server(let context, _) = role else { return }
         let first = tidings_uv_peek(poll.descriptor)
         if first == -EAGAIN { return }
         if first < 0 {
@@ -208,8 +212,12 @@ package final class StreamConnection: @unchecked Sendable {
     private func startTLS() {
         do throws(TLSError) {
             switch role {
-            case .server(.some(let context)):
-                tls = try TLSConnection(server: context, descriptor: poll.descriptor)
+            case .server(.some(let context), let asks):
+                tls = try TLSConnection(
+                    server: context,
+                    descriptor: poll.descriptor,
+                    asksForCertificate: asks
+                )
             case .client(.some(let context), let host):
                 tls = try TLSConnection(client: context, descriptor: poll.descriptor, host: host)
             default: return

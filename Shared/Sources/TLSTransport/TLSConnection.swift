@@ -14,8 +14,14 @@ struct TLSConnection: ~Copyable {
     private let ssl: OpaquePointer
     private(set) var isEstablished = false
 
-    init(server context: TLSContext, descriptor: Int32) throws(TLSError) {
+    init(
+        server context: TLSContext,
+        descriptor: Int32,
+        asksForCertificate: Bool
+    ) throws(TLSError) {
         ssl = try Self.make(context, descriptor)
+        // Whoever signed it: the handler decides by the certificate itself.
+        if asksForCertificate { SSL_set_verify(ssl, SSL_VERIFY_PEER) { _, _ in 1 } }
         SSL_set_accept_state(ssl)
     }
 
@@ -66,6 +72,17 @@ struct TLSConnection: ~Copyable {
         SSL_get0_alpn_selected(ssl, &bytes, &count)
         guard let bytes, count > 0 else { return nil }
         return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+    }
+
+    var peerCertificateHash: [UInt8]? {
+        guard let pointer = SSL_get1_peer_certificate(ssl) else { return nil }
+        let certificate = Certificate(owning: pointer)
+        var hash = [UInt8](repeating: 0, count: 32)
+        var count: UInt32 = 0
+        guard X509_digest(certificate.pointer, EVP_sha256(), &hash, &count) == 1, count == 32 else {
+            return nil
+        }
+        return hash
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Progress {

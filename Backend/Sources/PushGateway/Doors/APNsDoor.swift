@@ -86,7 +86,7 @@ final class APNsDoor: Sendable {
         for name in Set(request.fields.lines.map { $0.name.lowercased() }) where name.hasPrefix("apns-") {
             guard request.fields.all(name).count == 1 else { throw Refusal(400, "DuplicateHeaders") }
         }
-        try authenticate(request.fields)
+        try authenticate(request)
         let message = try await message(request, handle)
         let result: PostResult
         do { result = try await post(message) } catch { throw Refusal(500, "InternalServerError") }
@@ -99,8 +99,12 @@ final class APNsDoor: Sendable {
         }
     }
 
-    private func authenticate(_ fields: HTTPFields) throws(Refusal) {
-        guard let text = AccessTokens.bearer(fields) else { throw Refusal(403, "MissingProviderToken") }
+    private func authenticate(_ request: HTTPRequest) throws(Refusal) {
+        guard let text = AccessTokens.bearer(request.fields) else {
+            // The gateway issues keys and no certificates, so that every certificate is a stranger's.
+            let hasCertificate = request.clientCertificateHash != nil
+            throw Refusal(403, hasCertificate ? "BadCertificate" : "MissingProviderToken")
+        }
         let now = time.now
         if let until = verified.withLock({ $0[text] }) {
             guard now <= until else { throw Refusal(403, "ExpiredProviderToken") }
@@ -117,6 +121,14 @@ final class APNsDoor: Sendable {
             if verified.count >= Self.verifiedCountMax { verified.removeAll() }
             verified[text] = issued + Self.tokenLife
         }
+    }
+
+    /// Wakes the app and shows nothing: Apple sends such at priority 5 alone ("Pushing background updates to your App").
+    private static func isSilent(_ body: [UInt8]) -> Bool {
+        guard body.contains(subsequence: "\"content-available\""),
+            let aps = (try? JSONValue(parsing: body))?["aps"]?.objectValue
+        else { return false }
+        return aps["content-available"] == 1 && ["alert", "sound", "badge"].allSatisfy { aps[$0] == nil }
     }
 
     private func message(
@@ -149,6 +161,7 @@ final class APNsDoor: Sendable {
             throw Refusal(413, "PayloadTooLarge")
         }
         guard !body.isEmpty else { throw Refusal(400, "PayloadEmpty") }
+        if priority == "10", Self.isSilent(body) { throw Refusal(400, "BadPriority") }
         var headers: [String: String] = [:]
         for name in ["apns-push-type", "apns-priority", "apns-topic", "apns-collapse-id", "apns-id"] {
             if let value = fields[name] { headers[name] = value }
@@ -181,5 +194,13 @@ enum UUIDText {
         let text = Array(Hex.encode(bytes).utf8)
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }
             .joined(separator: "-")
+    }
+}
+
+extension [UInt8] {
+    fileprivate func contains(subsequence text: String) -> Bool {
+        let wanted = Array(text.utf8)
+        guard count >= wanted.count else { return false }
+        return indices.dropLast(wanted.count - 1).contains { self[$0...].starts(with: wanted) }
     }
 }
