@@ -107,18 +107,19 @@ extension SQLiteHubStore: RegistrationStore {
         countMax: Int,
         now: Timestamp
     ) async throws -> RegistrationPage {
-        try await database.read { connection in
+        let tagged = TaggedNumbers(filter, audienceIndex)
+        return try await database.read { connection in
             var found: [(number: UInt32, registration: Registration)] = []
             var last = after.map { Int64($0) } ?? -1
             // A page is filled from batches, since the filter looks into the records.
             while found.count <= countMax {
-                let batch = try connection.batch(filter, after: last)
-                for record in batch
+                let batch = try connection.batch(filter, after: last, tagged)
+                for record in batch.records
                 where record.registration.expires > now && Self.matches(record.registration, filter) {
                     found.append((record.number, record.registration))
                 }
-                guard let end = batch.last else { break }
-                last = Int64(end.number)
+                guard let end = batch.end else { break }
+                last = end
             }
             let page = found.prefix(countMax)
             return RegistrationPage(
@@ -180,7 +181,25 @@ extension Connection {
         ).first
     }
 
+    /// The next records that may fit, and the number that they reach to; nil when there are none.
     fileprivate func batch(
+        _ filter: RegistrationFilter,
+        after: Int64,
+        _ tagged: TaggedNumbers?
+    ) throws(SQLiteError) -> (records: [StoredRegistration], end: Int64?) {
+        if let tagged {
+            let numbers = tagged.numbers(after: after)
+            var records: [StoredRegistration] = []
+            for number in numbers {
+                if let record = try stored(number: number) { records.append(record) }
+            }
+            return (records, numbers.last.map { Int64($0) })
+        }
+        let records = try batch(filter, after: after)
+        return (records, records.last.map { Int64($0.number) })
+    }
+
+    private func batch(
         _ filter: RegistrationFilter,
         after: Int64
     ) throws(SQLiteError) -> [StoredRegistration] {
@@ -200,7 +219,8 @@ extension Connection {
                 .integer(key)
             )
         }
-        return found.sorted { $0.number < $1.number }
+        // No further than each platform's rows reach.
+        return Array(found.sorted { $0.number < $1.number }.prefix(500))
     }
 
     func records(
