@@ -20,6 +20,8 @@ struct RecordingServer {
         let folder = try Files.makeScratchFolder("tidings-recordings")
         defer { Files.removeTree(folder) }
         var configuration = ServerConfiguration(statePath: folder)
+        // The original stores every channel.
+        configuration.channelMode = .original
         configuration.services = [.hub]
         configuration.useFreePorts()
         let clock = WorldClock()

@@ -23,7 +23,7 @@ struct RefusedInputs {
                 ("DELETE", hub + "/tidings/jobs", key, "GET, POST"),
                 ("POST", hub + "/tidings/installations/x", key, "GET, PUT, PATCH, DELETE"),
                 ("DELETE", gateway + "/3/device/ab", [:], "POST"), ("GET", gateway + "/token", [:], "POST"),
-                ("GET", gateway + "/wns/?token=x", [:], "POST"),
+                ("GET", gateway + "/wns/?token=x", [:], "POST, DELETE"),
                 ("PUT", gateway + "/v1/projects/p/messages:send", [:], "POST"),
                 ("PUT", gateway + "/wpush/v1/x", [:], "GET, POST"), ("GET", gateway + "/m/x", [:], "DELETE"),
                 ("POST", hub + "/-/health", [:], "GET, HEAD"),
