@@ -100,17 +100,20 @@ package struct MultipartMixed: Equatable, Sendable {
             rest = rest[min(end + 1, rest.endIndex)...]
             if line.last == 0x0D { line.removeLast() }
             if line.isEmpty { return Part(fields: fields, body: Array(rest)) }
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
-                fields.lines.count < fieldCountMax
+            // A name is visible ASCII without a colon (RFC 5322 section 2.2).
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), fields.lines.count < fieldCountMax,
+                case let name = ASCII.trimmed(
+                    String(decoding: line[line.startIndex..<colon], as: UTF8.self)[...]
+                ),
+                !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
             else {
                 throw HubError(
                     .badRequest,
                     "A part of the multipart body has a line before its blank line that is no header field."
                 )
             }
-            let name = ASCII.trimmed(String(decoding: line[line.startIndex..<colon], as: UTF8.self)[...])
             let value = ASCII.trimmed(String(decoding: line[(colon + 1)...], as: UTF8.self)[...])
-            fields.append(String(name), String(value))
+            fields.append(name, value)
         }
         return Part(fields: fields, body: [])
     }
