@@ -34,5 +34,7 @@ final class DeviceRouter: Sendable {
         return true
     }
 
+    func isConnected(_ uaid: String) -> Bool { connections.withLock { $0[uaid] != nil } }
+
     var count: Int { connections.withLock { $0.count } }
 }

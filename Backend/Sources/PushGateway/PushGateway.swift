@@ -22,6 +22,8 @@ package final class PushGateway: Sendable {
     private let fcm: FCMDoor
     private let wns: WNSDoor
     private let webPush: WebPushDoor
+    private let mpns: MPNSDoor
+    private let adm: ADMDoor
     /// What goes wrong on demand; nil in production.
     private let faults: FaultTable?
 
@@ -46,6 +48,11 @@ package final class PushGateway: Sendable {
         fcm = FCMDoor(credentials: credentials.fcm, tokens: tokens, time: time, origin: origin)
         wns = WNSDoor(credentials: credentials.wns, tokens: tokens, time: time)
         webPush = WebPushDoor(time: time, origin: origin) { try await mailbox.cancel(version: $0) }
+        mpns = MPNSDoor(time: time) { [router] handle in
+            guard case .live(let uaid, _)? = try? await mailbox.owner(handle) else { return false }
+            return router.isConnected(uaid)
+        }
+        adm = ADMDoor(credentials: credentials.adm, tokens: tokens, time: time)
     }
 
     /// Devices that are connected.
@@ -63,7 +70,8 @@ package final class PushGateway: Sendable {
                 ["Content-Type": "text/plain; charset=utf-8"],
                 text:
                     "Tidings push gateway. Devices connect here by WebSocket (autopush); providers send to /3/device/{token} "
-                    + "(APNs), /v1/projects/{project}/messages:send (FCM), /wns/ (WNS) and /wpush/ (Web Push).\n"
+                    + "(APNs), /v1/projects/{project}/messages:send (FCM), /wns/ (WNS), /wpush/ (Web Push), /mpns/ (MPNS) "
+                    + "and /messaging/registrations/{id}/messages (ADM).\n"
             )
         }
         // Without one each message gets its own.
@@ -108,6 +116,8 @@ package final class PushGateway: Sendable {
         case "3": return await apns.respond(to: request, post: post)
         case "token", "v1": return await fcm.respond(to: request, post: post)
         case "wpush", "m": return await webPush.respond(to: request, post: post)
+        case "mpns": return await mpns.respond(to: request, post: post)
+        case "auth", "messaging": return await adm.respond(to: request, post: post)
         case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
         default:
             return HTTPResponse(
@@ -197,7 +207,9 @@ package final class PushGateway: Sendable {
             text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
         case .wns: text = "/wns/?token=" + PercentEncoding.encode(Base64.encode(Digests.random(48)))
         case .browser: return WebPushEndpoint.make(key: key).handle
-        case .mpns, .adm, .baidu, .xiaomi: return nil
+        case .mpns: text = "/mpns/" + Base64.encodeURL(Digests.random(48))
+        case .adm: text = "amzn1.adm-registration.v3." + Base64.encodeURL(Digests.random(96))
+        case .baidu, .xiaomi: return nil
         }
         return PlatformHandle(unchecked: text, platform: platform == .gcm ? .fcmV1 : platform)
     }

@@ -112,5 +112,15 @@ extension SenderSettings {
             privateKey: credentials.webPush.privateKey,
             gatewayOrigins: [endpoint.origin]
         )
+        mpns = MPNSSettings(gatewayOrigins: [endpoint.origin])
+        guard let admTokenURL = HTTPURL(origin + "/auth/O2/token") else {
+            throw ConfigurationError("gateway.publicURL '\(origin)' is not a URL")
+        }
+        adm = try ADMSettings(
+            clientID: credentials.adm.clientID,
+            clientSecret: credentials.adm.clientSecret,
+            tokenURL: admTokenURL,
+            sendURL: origin + "/messaging/registrations/{0}/messages"
+        )
     }
 }

@@ -1,5 +1,7 @@
 import HTTPMessages
+import JSONBytes
 import PlatformSenders
+import PushGateway
 import Testing
 import TidingsConformance
 import TidingsModels
@@ -93,5 +95,16 @@ struct CredentialTests {
             }
             #expect(error?.description.contains("SendUrlTemplate") == true)
         }
+    }
+
+    @Test("a gateway's file from before there was ADM gets its credentials, and keeps the others")
+    func earlierFile() throws {
+        let made = try GatewayCredentials.make()
+        var object = try #require(try made.json().objectValue)
+        #expect(try GatewayCredentials(.object(object))?.adm.clientSecret == made.adm.clientSecret)
+        object["adm"] = nil
+        let read = try #require(try GatewayCredentials(.object(object)))
+        #expect(read.wns.secretKey == made.wns.secretKey && read.tokenKey == made.tokenKey)
+        #expect(read.adm.clientSecret != made.adm.clientSecret && read.adm.clientSecret.utf8.count == 64)
     }
 }
