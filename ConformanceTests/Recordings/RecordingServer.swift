@@ -21,6 +21,8 @@ struct RecordingServer {
         defer { Files.removeTree(folder) }
         var configuration = ServerConfiguration(statePath: folder)
         configuration.services = [.hub]
+        // The recorded channels lead anywhere, which the original takes.
+        configuration.channelMode = .original
         configuration.useFreePorts()
         let clock = WorldClock()
         let server = try await TidingsServer.start(configuration, time: clock, log: .inMemory())
