@@ -55,7 +55,7 @@ struct ADMDelivery {
             try await world.start(device)
             #expect(try await device.nextText() == "new")
 
-            try await device.daemon.renewHandle()
+            try await device.renewHandle()
             let id = try #require(try await hub.send(message("gone"), tags: "native"))
             #expect(try await world.outcome(id).outcomes == [.adm: [.expiredChannel: 1]])
             #expect(try await hub.registrations(tag: try HubTag("native")).isEmpty)
@@ -203,7 +203,7 @@ struct ADMDelivery {
             #expect(unknown.status.code == 400 && unknown.text.contains("InvalidRegistrationId"))
             let method = try await send(id, good, data + "}", "PUT")
             #expect(method.status.code == 405 && method.fields["Allow"] == "POST")
-            try await device.daemon.renewHandle()
+            try await device.renewHandle()
             let gone = try await send(id, good, data + "}")
             #expect(gone.status.code == 400 && gone.text.contains("Unregistered"))
             // An hour later the token is over.

@@ -54,7 +54,7 @@ struct MPNSDelivery {
             // Of one tile the newest state alone.
             #expect(try await device.nextText() == "new")
 
-            try await device.daemon.renewHandle()
+            try await device.renewHandle()
             let id = try #require(try await hub.send(.native(.mpns, Self.toast("gone")), tags: "native"))
             #expect(try await world.outcome(id).outcomes == [.mpns: [.expiredChannel: 1]])
             #expect(try await hub.registrations(tag: try HubTag("native")).isEmpty)

@@ -33,6 +33,19 @@ extension World {
     }
 }
 
+extension WorldDevice {
+    /// Gives the handle back, and waits for a fresh one: the gateway has then forgotten the old one.
+    @discardableResult
+    func renewHandle() async throws -> String {
+        let old = try await handle()
+        try await daemon.renewHandle()
+        while true {
+            let event = try await nextEvent("handle")
+            if let new = event["handle"], new != old { return new }
+        }
+    }
+}
+
 extension World {
     /// Registers a device's handle straight at the hub, for native sends to a tag.
     @discardableResult
