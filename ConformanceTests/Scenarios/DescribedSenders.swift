@@ -8,19 +8,21 @@ import TidingsModels
 /// A hub whose description names credentials, from its PUT to what the push service hears and to what becomes of a registration.
 @Suite("Senders of a hub's description")
 struct DescribedSenders {
+    /// A client with a key of the namespace.
+    private func client(_ world: World, _ name: String) throws -> HubClient {
+        HubClient(
+            try HubConnectionString(parsing: try world.server.endpoints.namespaceConnectionString ?? ""),
+            hub: name,
+            client: try world.httpClient(),
+            time: world.clock
+        )
+    }
+
     private func hub(_ world: World, _ credentials: [Platform: [String: String]]) async throws -> HubClient {
-        func client(_ name: String) throws -> HubClient {
-            HubClient(
-                try HubConnectionString(parsing: try world.server.endpoints.namespaceConnectionString ?? ""),
-                hub: name,
-                client: try world.httpClient(),
-                time: world.clock
-            )
-        }
-        _ = try await NamespaceClient(try client(world.hubName)).create(
+        _ = try await NamespaceClient(try client(world, world.hubName)).create(
             HubDescription(name: "garden", credentials: credentials)
         )
-        return try client("garden")
+        return try client(world, "garden")
     }
 
     private func outcomes(
@@ -93,6 +95,35 @@ struct DescribedSenders {
                         try await hub.delete(registration.id)
                     }
                 }
+            }
+        }
+    }
+
+    @Test(
+        "Windows phones: an MpnsCredential without properties stays through a restart and reaches no other server"
+    )
+    func phones() async throws {
+        try await ScriptedServer.run { server, url in
+            server.expect([])
+            try await World.run { world in
+                var hub = try await hub(world, [.mpns: [:]])
+                await world.stopServer()
+                try await world.startServer()
+                hub = try client(world, "garden")
+                #expect(
+                    try await NamespaceClient(hub).hub("garden")?.credentials.keys.contains(.mpns) == true
+                )
+                _ = try await hub.create(
+                    RegistrationContent(
+                        handle: try PlatformHandle(url.description + "mpns/x", platform: .mpns),
+                        tags: [try HubTag("me")]
+                    )
+                )
+                let outcomes = try await outcomes(hub, .native(.mpns, "raw"))
+                #expect(outcomes == [.mpns: [.badChannel: 1]])
+                // The refusal is no word of the platform about the channel.
+                #expect(try await hub.registrations().count == 1)
+                #expect(server.requests.isEmpty)
             }
         }
     }
