@@ -15,10 +15,14 @@ enum MPNSPayload {
         // A UUID, which the service echoes: the same one whenever this target is tried again.
         var fields: HTTPFields = ["X-MessageID": target.deliveryID]
         for header in payload.headers { fields.append(header.name, header.value) }
-        if settings.gatewayOrigins.contains(channel.origin) {
+        let isOwn = settings.gatewayOrigins.contains(channel.origin)
+        if isOwn {
             fields.append(HubHeader.deliveryID, target.deliveryID)
             if let trace = TraceID.current { fields.append(HubHeader.traceParent, trace.parentHeader) }
         }
-        return OutboundRequest("POST", channel, fields: fields, body: payload.body)
+        var request = OutboundRequest("POST", channel, fields: fields, body: payload.body)
+        // Unauthenticated channels are plain HTTP: no certificate says that the name led to Microsoft.
+        request.refusesPrivateAddresses = !isOwn
+        return request
     }
 }
