@@ -305,7 +305,7 @@ let package = Package(
                 "TidingsBackend",
                 "PushCredentials",
                 "ProcessLifecycle", "PushTelemetry", "GatewayConnection", "DeviceLink", "TLSTransport",
-                "tidings",
+                "PlatformSenders", "PushGateway", "tidings",
             ]
         ),
         tests(

@@ -14,6 +14,13 @@ package enum TemplateTargets {
                     "<toast><visual><binding template=\"ToastText01\"><text id=\"1\">$(messageParam)</text></binding></visual></toast>",
                 headers: [.init("X-WNS-Type", "wns/toast")]
             )
+        case .mpns:
+            RegistrationTemplate(
+                body:
+                    "<wp:Notification xmlns:wp=\"WPNotification\"><wp:Toast><wp:Text1>$(messageParam)</wp:Text1></wp:Toast></wp:Notification>",
+                headers: [.init("X-WindowsPhone-Target", "toast"), .init("X-NotificationClass", "2")]
+            )
+        case .adm: RegistrationTemplate(body: #"{"data":{"message":"$(messageParam)"}}"#)
         case .browser: RegistrationTemplate(body: #"{"message":"$(messageParam)"}"#)
         case .fcmV1: RegistrationTemplate(body: #"{"message":{"data":{"message":"$(messageParam)"}}}"#)
         default: RegistrationTemplate(body: #"{"aps":{"alert":"$(messageParam)"}}"#)

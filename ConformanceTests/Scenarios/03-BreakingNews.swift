@@ -19,6 +19,8 @@ struct BreakingNews {
             let apple = try await world.device("apple", .apns)
             let google = try await world.device("google", .fcmV1)
             let windows = try await world.device("windows", .wns)
+            let phone = try await world.device("phone", .mpns)
+            try await phone.subscribe(["Sports", "Science"])
             try await apple.subscribe(["World", "Sports"])
             try await google.subscribe(["Politics"])
             try await windows.subscribe(["World", "Business", "Technology", "Science"])
@@ -33,6 +35,7 @@ struct BreakingNews {
             #expect(output.lines.count == 6)
             #expect(try await texts(apple, 2) == ["Breaking World News!", "Breaking Sports News!"])
             #expect(try await texts(google, 1) == ["Breaking Politics News!"])
+            #expect(try await texts(phone, 2) == ["Breaking Sports News!", "Breaking Science News!"])
             #expect(
                 try await texts(windows, 4)
                     == Set(["World", "Business", "Technology", "Science"].map { "Breaking \($0) News!" })

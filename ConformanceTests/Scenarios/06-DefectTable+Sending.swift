@@ -17,15 +17,13 @@ extension DefectTable {
         try await World.run { world in
             let device = try await world.device("phone")
             try await device.subscribe(["World"])
-            let phone = try PlatformHandle("http://s.notify.live.net/u/1/x", platform: .mpns)
+            let phone = try PlatformHandle("u1-c1", platform: .baidu)
             _ = try await world.hub().create(
                 RegistrationContent(
                     handle: phone,
                     tags: [try HubTag("World")],
                     template: RegistrationTemplate(
-                        body:
-                            "<wp:Notification xmlns:wp=\"WPNotification\"><wp:Toast><wp:Text1>$(messageParam)</wp:Text1></wp:Toast></wp:Notification>",
-                        headers: [.init("X-WindowsPhone-Target", "toast"), .init("X-NotificationClass", "2")]
+                        body: #"{"title":"News","description":"$(messageParam)"}"#
                     )
                 )
             )
@@ -35,7 +33,7 @@ extension DefectTable {
             #expect(try await device.nextText() == "news")
             #expect(
                 try await world.outcome(id).outcomes == [
-                    .apns: [.success: 1], .mpns: [.invalidCredentials: 1],
+                    .apns: [.success: 1], .baidu: [.invalidCredentials: 1],
                 ]
             )
         }

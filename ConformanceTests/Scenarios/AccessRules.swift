@@ -74,9 +74,14 @@ struct AccessRules {
         options.configure = { $0.channelMode = .strict }
         try await World.run(options) { world in
             let hub = try world.hub()
-            let good = ["https://db5p.notify.windows.com/?token=x", try world.gatewayURL + "/wns/?token=x"]
-            for channel in good {
-                let handle = try PlatformHandle(channel, platform: .wns)
+            let good: [(Platform, String)] = [
+                (.wns, "https://db5p.notify.windows.com/?token=x"),
+                (.wns, try world.gatewayURL + "/wns/?token=x"),
+                (.mpns, "http://db3.notify.live.net/throttledthirdparty/01.00/x"),
+                (.mpns, try world.gatewayURL + "/mpns/x"),
+            ]
+            for (platform, channel) in good {
+                let handle = try PlatformHandle(channel, platform: platform)
                 #expect(
                     try await hub.create(RegistrationContent(handle: handle, tags: [])).content.handle
                         == handle
@@ -85,6 +90,7 @@ struct AccessRules {
             let bad: [(Platform, String)] = [
                 (.wns, "http://db5p.notify.windows.com/?token=x"), (.wns, "https://127.0.0.1/?token=x"),
                 (.wns, "https://notify.windows.com.evil.example/"), (.mpns, "http://169.254.169.254/latest"),
+                (.mpns, "http://notify.live.net:8080/x"),
                 (.browser, "https://192.168.0.1/push"), (.browser, "https://0x7f.1/push"),
                 (.browser, "https://localhost/push"), (.browser, "https://[::1]/push"),
                 (.browser, "http://push.example.com/push"), (.browser, "https://intranet/push"),
@@ -106,7 +112,7 @@ struct AccessRules {
             }
             let evil = try PlatformHandle("https://evil.example/", platform: .wns)
             await #expect(throws: HubError.self) { try await hub.put(Installation(id: "i", handle: evil)) }
-            let own = try PlatformHandle(good[0], platform: .wns)
+            let own = try PlatformHandle(good[0].1, platform: .wns)
             let tile = SecondaryTile(name: "t", handle: evil)
             await #expect(throws: HubError.self) {
                 try await hub.put(Installation(id: "i", handle: own, secondaryTiles: [tile]))

@@ -61,8 +61,7 @@ struct FCMTopics {
             }
             // What each hears next shows that it heard nothing else.
             try await change("batchRemove", "red", red)
-            try await red.daemon.renewHandle()
-            _ = try await red.handle()
+            try await red.renewHandle()
             _ = try await post(
                 "/fcm/send",
                 .object([

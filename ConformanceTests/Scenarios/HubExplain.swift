@@ -87,9 +87,9 @@ struct HubExplain {
                     $0.payload == nil && $0.problem?.hasPrefix("InvalidNotificationSize") == true
                 }
             )
-            _ = try await hub.create(RegistrationContent(handle: try PlatformHandle("x:1", platform: .adm)))
-            let adm = try await hub.explain(.native(.adm, "{}"), tags: "")
-            #expect(adm.units.first?.problem?.hasPrefix("InvalidCredentials") == true)
+            _ = try await hub.create(RegistrationContent(handle: try PlatformHandle("u-1", platform: .baidu)))
+            let baidu = try await hub.explain(.native(.baidu, "{}"), tags: "")
+            #expect(baidu.units.first?.problem?.hasPrefix("InvalidCredentials") == true)
             await #expect(throws: HubError.self) { try await hub.explain(.template("{}"), tags: "a &&") }
             await #expect(throws: HubError.self) {
                 try await world.hub(full: false).explain(.template("{}"), tags: "a")

@@ -322,7 +322,7 @@ struct HubProtocol {
             }
             _ = try await hub.create(
                 RegistrationContent(
-                    handle: try PlatformHandle("http://push.example/c", platform: .mpns),
+                    handle: try PlatformHandle("u1-c1", platform: .baidu),
                     tags: [try HubTag("phone")]
                 )
             )
@@ -341,7 +341,7 @@ struct HubProtocol {
             #expect(try await hub.registrations(tag: try HubTag("dead")).count == 2)
 
             let phone = try await hub.testSend(
-                .native(.mpns, "<x/>", headers: [.init("X-NotificationClass", "2")]),
+                .native(.baidu, "{}"),
                 tags: "phone"
             )
             #expect(phone.failure == 1)

@@ -4,11 +4,28 @@ import PushTelemetry
 import Synchronization
 import TidingsConformance
 
-/// A server whose answers are told beforehand, for what ours never answers by itself. It keeps the request lines.
+/// A server whose answers are told beforehand, for what ours never answers by itself. It keeps the requests.
 final class ScriptedServer: Sendable {
+    /// What came.
+    struct Heard: Sendable {
+        var line: String
+        var fields: HTTPFields
+        var body: [UInt8]
+
+        var text: String { String(decoding: body, as: UTF8.self) }
+
+        /// A field of a form body; nil when there is none.
+        subscript(form name: String) -> String? {
+            for pair in text.split(separator: "&") where pair.hasPrefix(name + "=") {
+                return PercentEncoding.decode(pair.dropFirst(name.count + 1), plusIsBlank: true)
+            }
+            return nil
+        }
+    }
+
     private struct State {
         var answers: [HTTPResponse] = []
-        var requests: [String] = []
+        var heard: [Heard] = []
     }
 
     private let state = Mutex(State())
@@ -20,7 +37,7 @@ final class ScriptedServer: Sendable {
             log: Log("script", to: .inMemory()),
             counters: Counters(),
             httpDate: { "Sun, 06 Nov 1994 08:49:37 GMT" }
-        ) { request in script.answer(request) }
+        ) { request in await script.answer(request) }
         let port = try server.start(host: "127.0.0.1", port: 0)
         guard let url = HTTPURL("http://127.0.0.1:\(port)/") else {
             throw WorldFailure("port \(port) makes no URL")
@@ -41,11 +58,21 @@ final class ScriptedServer: Sendable {
     }
 
     /// `METHOD path` of each request since the last ``expect(_:)``.
-    var requests: [String] { state.withLock { $0.requests } }
+    var requests: [String] { heard.map(\.line) }
 
-    private func answer(_ request: HTTPRequest) -> HTTPResponse {
-        state.withLock { state in
-            state.requests.append("\(request.method) \(request.target.rawPath)")
+    /// Each request since the last ``expect(_:)``.
+    var heard: [Heard] { state.withLock { $0.heard } }
+
+    private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+        let body = (try? await request.body.collect(upTo: 1 << 20)) ?? []
+        return state.withLock { state in
+            state.heard.append(
+                Heard(
+                    line: "\(request.method) \(request.target.rawPath)",
+                    fields: request.fields,
+                    body: body
+                )
+            )
             return state.answers.isEmpty ? HTTPResponse(500) : state.answers.removeFirst()
         }
     }

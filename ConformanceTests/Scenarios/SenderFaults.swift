@@ -29,7 +29,7 @@ extension World {
 /// registration stays.
 @Suite("Senders under faults", .serialized)
 struct SenderFaults {
-    static let platforms: [Platform] = [.apns, .fcmV1, .wns, .browser]
+    static let platforms: [Platform] = [.apns, .fcmV1, .wns, .browser, .mpns, .adm]
 
     struct Row: Sendable, CustomTestStringConvertible {
         let fault: String
@@ -54,7 +54,6 @@ struct SenderFaults {
     }
 
     private static let always: @Sendable (Platform) -> Bool = { _ in true }
-    private static let never: @Sendable (Platform) -> Bool = { _ in false }
 
     static let rows: [Row] = [
         // A message error never costs a registration; a token error always does.
@@ -66,10 +65,21 @@ struct SenderFaults {
         Row(#""answer","status":400,"reason":"PayloadEmpty""#, { _ in .invalidNotificationFormat }),
         Row(
             #""answer","status":404"#,
-            { $0 == .apns ? .pnsInterfaceError : $0 == .fcmV1 ? .expiredChannel : .badChannel },
-            kept: { $0 == .apns }
+            { platform in
+                switch platform {
+                // Statuses that these services do not give to a dead handle.
+                case .apns, .adm: .pnsInterfaceError
+                case .fcmV1, .mpns: .expiredChannel
+                default: .badChannel
+                }
+            },
+            kept: { $0 == .apns || $0 == .adm }
         ),
-        Row(#""answer","status":410"#, { _ in .expiredChannel }, kept: never),
+        Row(
+            #""answer","status":410"#,
+            { $0 == .mpns || $0 == .adm ? .pnsInterfaceError : .expiredChannel },
+            kept: { $0 == .mpns || $0 == .adm }
+        ),
         Row(
             #""answer","status":413"#,
             { $0 == .fcmV1 ? .invalidNotificationFormat : .invalidNotificationSize }

@@ -33,7 +33,31 @@ extension World {
     }
 }
 
+extension WorldDevice {
+    /// Gives the handle back, and waits for a fresh one: the gateway has then forgotten the old one.
+    @discardableResult
+    func renewHandle() async throws -> String {
+        let old = try await handle()
+        try await daemon.renewHandle()
+        while true {
+            let event = try await nextEvent("handle")
+            if let new = event["handle"], new != old { return new }
+        }
+    }
+}
+
 extension World {
+    /// Returns once the gateway has noticed that so many devices are connected.
+    func devicesConnected(_ count: Int) async throws {
+        let wanted = "tidings_gateway_devices_connected \(count)"
+        while try await !request("GET", gatewayURL + "/-/metrics").text.split(separator: "\n").contains(
+            wanted[...]
+        ) {
+            // The metrics are all that tells it; nobody is told of a change.
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     /// Registers a device's handle straight at the hub, for native sends to a tag.
     @discardableResult
     func registerNative(_ device: WorldDevice, _ platform: Platform, tag: String) async throws -> Registration

@@ -71,7 +71,7 @@ struct WebPushDelivery {
             let hub = try world.hub()
             let device = try await world.device("browser", .browser)
             let registration = try await world.registerNative(device, .browser, tag: "me")
-            try await device.daemon.renewHandle()
+            try await device.renewHandle()
             let id = try #require(try await hub.send(message("gone"), tags: "me"))
             #expect(try await world.outcome(id).outcomes == [.browser: [.expiredChannel: 1]])
             #expect(try await hub.registration(registration.id) == nil)

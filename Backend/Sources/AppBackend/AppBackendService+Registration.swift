@@ -78,7 +78,7 @@ extension AppBackendService {
         guard let platform = Platform(appName: device.platform) else {
             throw HubError(
                 .badRequest,
-                "The platform '\(device.platform)' is not known. Known are mpns, wns, apns, fcm (also gcm, fcmv1) and browser."
+                "The platform '\(device.platform)' is not known. Known are mpns, wns, apns, fcm (also gcm, fcmv1), browser and adm."
             )
         }
         let handle = try DeviceHandleText.handle(device.handle, platform)
@@ -197,7 +197,7 @@ extension AppBackendService {
         guard let platform = Platform(appName: request.platform) else {
             throw HubError(
                 .badRequest,
-                "The platform '\(request.platform)' is not known. Known are ios, apns, wns, mpns, fcm and browser."
+                "The platform '\(request.platform)' is not known. Known are ios, apns, wns, mpns, fcm, browser and adm."
             )
         }
         let handle = try DeviceHandleText.handle(request.deviceToken, platform)

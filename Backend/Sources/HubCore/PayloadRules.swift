@@ -40,8 +40,8 @@ package enum PayloadRules {
             }
         case .wns:
             guard try windowsType(notification.headers, notification.body) != "wns/raw" else { return }
-            _ = try xml(notification.body)
-        case .mpns: break
+            _ = try xml(notification.body, .wns)
+        case .mpns: try checkPhone(notification)
         }
     }
 
@@ -63,7 +63,8 @@ package enum PayloadRules {
                 if hasLegacyCredentials { return PlatformPayload(platform: .gcm, headers: [], body: body) }
                 return try fcmV1(GoogleTranslation.fcmV1(from: object))
             case .wns: return try windows(body, headers)
-            case .mpns, .adm, .baidu, .browser, .xiaomi: return try plain(body, headers, platform)
+            case .mpns: return try phone(body, headers)
+            case .adm, .baidu, .browser, .xiaomi: return try plain(body, headers, platform)
             }
         } catch {
             throw PayloadRefusal(
@@ -73,7 +74,7 @@ package enum PayloadRules {
         }
     }
 
-    private static func tooLarge(_ count: Int, _ countMax: Int, _ platform: Platform) -> HubError {
+    static func tooLarge(_ count: Int, _ countMax: Int, _ platform: Platform) -> HubError {
         HubError(
             .tooLarge,
             "The \(platform.format) payload has \(count) bytes, at most \(countMax) are allowed."
@@ -180,9 +181,9 @@ package enum PayloadRules {
 
     // MARK: Windows
 
-    private static func xml(_ body: [UInt8]) throws(HubError) -> XMLElement {
+    static func xml(_ body: [UInt8], _ platform: Platform) throws(HubError) -> XMLElement {
         do throws(XMLError) { return try XMLElement(parsing: body) } catch {
-            throw HubError(.badRequest, "The windows notification is not XML: \(error).")
+            throw HubError(.badRequest, "The \(platform.format) notification is not XML: \(error).")
         }
     }
 
@@ -222,7 +223,7 @@ package enum PayloadRules {
     }
 
     /// .NET declares utf-16 over UTF-8 bytes; without a declaration XML is UTF-8.
-    private static func withoutDeclaration(_ body: [UInt8]) -> [UInt8] {
+    static func withoutDeclaration(_ body: [UInt8]) -> [UInt8] {
         guard body.starts(with: "<?xml".utf8), let end = body.firstIndex(of: UInt8(ascii: ">")) else {
             return body
         }

@@ -102,7 +102,7 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         }
         guard let handle = gateway.newHandle(platform, key: key) else {
             return refuse(
-                "no front door for \(platform.appName) here; name one of apns, fcm, wns in 'platform', or none for Web Push"
+                "no front door for \(platform.appName) here; name one of apns, fcm, wns, mpns, adm in 'platform', or none for Web Push"
             )
         }
         let gateway = gateway

@@ -2,7 +2,7 @@ import HTTPMessages
 package import JSONBytes
 package import PushCredentials
 
-/// The secrets that the gateway issues, in place of Apple's, Google's and Microsoft's consoles.
+/// The secrets that the gateway issues, in place of Apple's, Google's, Microsoft's and Amazon's consoles.
 package struct GatewayCredentials: Sendable {
     package struct APNs: Sendable {
         package var keyID: String
@@ -24,6 +24,19 @@ package struct GatewayCredentials: Sendable {
         package var secretKey: String
     }
 
+    /// A security profile of Amazon's developer console.
+    package struct ADM: Sendable {
+        package var clientID: String
+        package var clientSecret: String
+
+        static func make() -> ADM {
+            ADM(
+                clientID: "amzn1.application-oa2-client." + Hex.encode(Digests.random(16)),
+                clientSecret: Hex.encode(Digests.random(32))
+            )
+        }
+    }
+
     /// The application server that a development hub is: its VAPID keys, base64url.
     package struct WebPush: Sendable {
         package var subject = "mailto:push@tidings.invalid"
@@ -43,6 +56,7 @@ package struct GatewayCredentials: Sendable {
     package var fcm: FCM
     package var wns: WNS
     package var webPush: WebPush
+    package var adm: ADM
     /// Authenticates the access tokens that the gateway hands out, so that they survive a restart.
     package var tokenKey: [UInt8]
 
@@ -66,6 +80,7 @@ package struct GatewayCredentials: Sendable {
                 secretKey: Base64.encodeURL(Digests.random(24))
             ),
             webPush: try .make(),
+            adm: .make(),
             tokenKey: Digests.random(32)
         )
     }
@@ -86,11 +101,14 @@ package struct GatewayCredentials: Sendable {
             "webPush": .object([
                 "privateKey": .string(webPush.privateKey), "publicKey": .string(webPush.publicKey),
             ]),
+            "adm": .object([
+                "clientId": .string(adm.clientID), "clientSecret": .string(adm.clientSecret),
+            ]),
             "tokenKey": .string(Base64.encodeURL(tokenKey)),
         ])
     }
 
-    /// Nil when a member is missing. Keys that are newer than the file are made: those of Web Push, and FCM's server key.
+    /// Nil when a member is missing. Keys that are newer than the file are made: those of Web Push and ADM, and FCM's server key.
     package init?(_ json: JSONValue) throws(CredentialError) {
         func text(_ part: String, _ name: String) -> String? { json[part]?[name]?.stringValue }
         guard let apnsKeyID = text("apns", "keyId"), let teamID = text("apns", "teamId"),
@@ -107,6 +125,12 @@ package struct GatewayCredentials: Sendable {
         } else {
             webPush = try .make()
         }
+        let adm: ADM
+        if let id = text("adm", "clientId"), let secret = text("adm", "clientSecret") {
+            adm = ADM(clientID: id, clientSecret: secret)
+        } else {
+            adm = .make()
+        }
         self.init(
             apns: APNs(keyID: apnsKeyID, teamID: teamID, key: apnsKey),
             fcm: FCM(
@@ -118,15 +142,17 @@ package struct GatewayCredentials: Sendable {
             ),
             wns: WNS(packageSID: sid, secretKey: secret),
             webPush: webPush,
+            adm: adm,
             tokenKey: tokenKey
         )
     }
 
-    private init(apns: APNs, fcm: FCM, wns: WNS, webPush: WebPush, tokenKey: [UInt8]) {
+    private init(apns: APNs, fcm: FCM, wns: WNS, webPush: WebPush, adm: ADM, tokenKey: [UInt8]) {
         self.apns = apns
         self.fcm = fcm
         self.wns = wns
         self.webPush = webPush
+        self.adm = adm
         self.tokenKey = tokenKey
     }
 

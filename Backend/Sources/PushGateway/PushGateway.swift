@@ -25,6 +25,8 @@ package final class PushGateway: Sendable {
     private let legacyFCM: LegacyFCMDoor
     private let wns: WNSDoor
     private let webPush: WebPushDoor
+    private let mpns: MPNSDoor
+    private let adm: ADMDoor
     /// What goes wrong on demand; nil in production.
     private let faults: FaultTable?
 
@@ -62,6 +64,11 @@ package final class PushGateway: Sendable {
             router.isConnected($0)
         }
         webPush = WebPushDoor(time: time, origin: origin) { try await mailbox.cancel(version: $0) }
+        mpns = MPNSDoor(time: time) { [router] handle in
+            guard case .live(let uaid, _)? = try? await mailbox.owner(handle) else { return false }
+            return router.isConnected(uaid)
+        }
+        adm = ADMDoor(credentials: credentials.adm, tokens: tokens, time: time)
     }
 
     /// Devices that are connected.
@@ -79,7 +86,8 @@ package final class PushGateway: Sendable {
                 ["Content-Type": "text/plain; charset=utf-8"],
                 text:
                     "Tidings push gateway. Devices connect here by WebSocket (autopush); providers send to /3/device/{token} "
-                    + "(APNs), /v1/projects/{project}/messages:send (FCM), /wns/ (WNS) and /wpush/ (Web Push).\n"
+                    + "(APNs), /v1/projects/{project}/messages:send (FCM), /wns/ (WNS), /wpush/ (Web Push), /mpns/ (MPNS) "
+                    + "and /messaging/registrations/{id}/messages (ADM).\n"
             )
         }
         // Without one each message gets its own.
@@ -131,6 +139,8 @@ package final class PushGateway: Sendable {
         case "iid": return await instanceIDs.respond(to: request)
         case "fcm", "gcm": return await legacyFCM.respond(to: request, post: post)
         case "wpush", "m": return await webPush.respond(to: request, post: post)
+        case "mpns": return await mpns.respond(to: request, post: post)
+        case "auth", "messaging": return await adm.respond(to: request, post: post)
         case "accesstoken.srf", "wns": return await wns.respond(to: request, post: post)
         // `/{tenant}/oauth2/v2.0/token`: Entra's token service.
         case _ where request.target.segments.dropFirst() == ["oauth2", "v2.0", "token"]:
@@ -223,7 +233,9 @@ package final class PushGateway: Sendable {
             text = Base64.encodeURL(Digests.random(16)) + ":APA91b" + Base64.encodeURL(Digests.random(96))
         case .wns: text = "/wns/?token=" + PercentEncoding.encode(Base64.encode(Digests.random(48)))
         case .browser: return WebPushEndpoint.make(key: key).handle
-        case .mpns, .adm, .baidu, .xiaomi: return nil
+        case .mpns: text = "/mpns/" + Base64.encodeURL(Digests.random(48))
+        case .adm: text = "amzn1.adm-registration.v3." + Base64.encodeURL(Digests.random(96))
+        case .baidu, .xiaomi: return nil
         }
         return PlatformHandle(unchecked: text, platform: platform == .gcm ? .fcmV1 : platform)
     }

@@ -63,6 +63,10 @@ extension SenderSettings {
                 throw ConfigurationError("\(reader.place): \(failure)")
             }
         }
+        mpns = try reader(.mpns, ["gatewayOrigins"])?.mpns()
+        adm = try reader(.adm, ["clientId", "clientSecret", "tokenURL", "sendURL"])?.adm()
+        baidu = try reader(.baidu, ["apiKey", "secretKey", "endpoint"])?.baidu()
+        xiaomi = try reader(.xiaomi, ["appSecret", "endpoint", "packageName"])?.xiaomi()
     }
 
     /// From the credentials that a hub's description holds.
@@ -72,6 +76,10 @@ extension SenderSettings {
         fcmV1 = try credentials.fcmV1()
         wns = try credentials.wns()
         webPush = try credentials.webPush()
+        mpns = credentials.mpns()
+        adm = try credentials.adm()
+        baidu = try credentials.baidu()
+        xiaomi = try credentials.xiaomi()
     }
 
     /// Those of a development hub: all towards the own gateway.
@@ -103,6 +111,16 @@ extension SenderSettings {
             publicKey: nil,
             privateKey: credentials.webPush.privateKey,
             gatewayOrigins: [endpoint.origin]
+        )
+        mpns = MPNSSettings(gatewayOrigins: [endpoint.origin])
+        guard let admTokenURL = HTTPURL(origin + "/auth/O2/token") else {
+            throw ConfigurationError("gateway.publicURL '\(origin)' is not a URL")
+        }
+        adm = try ADMSettings(
+            clientID: credentials.adm.clientID,
+            clientSecret: credentials.adm.clientSecret,
+            tokenURL: admTokenURL,
+            sendURL: origin + "/messaging/registrations/{0}/messages"
         )
     }
 }

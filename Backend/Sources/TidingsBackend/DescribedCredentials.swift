@@ -5,9 +5,10 @@ import ProcessLifecycle
 import PushCredentials
 import TidingsModels
 
-/// The credentials of a hub's description, as the senders take them (protocol reference, section 9.2). What has no sender yet is nil.
+/// The credentials of a hub's description, as the senders take them (protocol reference, section 9.2). Nil where none are
+/// described, and for Apple's and Windows Phone's certificates, which no sender takes.
 struct DescribedCredentials {
-    private let hub: HubDescription
+    let hub: HubDescription
 
     init(_ hub: HubDescription) { self.hub = hub }
 

@@ -24,7 +24,7 @@ enum FaultsCommand {
           --stream-limit N      answers, after lowering or raising the number of concurrent streams
 
         options
-          --platform NAME       pushes of apns, fcm, wns or browser alone
+          --platform NAME       pushes of apns, fcm, wns, browser, mpns or adm alone
           --handle HANDLE       pushes to this handle alone, as the device shows it
           --every N             each Nth push that fits
           --rate R              a push that fits, with probability R (0.01 is one of a hundred)

@@ -13,6 +13,10 @@ struct SenderSettings {
     var fcmV1: FCMv1Settings?
     var wns: WNSSettings?
     var webPush: WebPushSettings?
+    var mpns: MPNSSettings?
+    var adm: ADMSettings?
+    var baidu: BaiduSettings?
+    var xiaomi: XiaomiSettings?
 }
 
 /// Makes a hub's senders.
@@ -57,6 +61,22 @@ struct SenderAssembly {
         if let webPush = settings.webPush {
             let known = (current[.browser] as? WebPushSender).flatMap { $0.settings == webPush ? $0 : nil }
             senders[.browser] = try known ?? WebPushSender(webPush, client: client, time: time)
+        }
+        if let mpns = settings.mpns {
+            let known = (current[.mpns] as? MPNSSender).flatMap { $0.settings == mpns ? $0 : nil }
+            senders[.mpns] = known ?? MPNSSender(mpns, client: client)
+        }
+        if let adm = settings.adm {
+            let known = (current[.adm] as? ADMSender).flatMap { $0.settings == adm ? $0 : nil }
+            senders[.adm] = known ?? ADMSender(adm, client: client, time: time)
+        }
+        if let baidu = settings.baidu {
+            let known = (current[.baidu] as? BaiduSender).flatMap { $0.settings == baidu ? $0 : nil }
+            senders[.baidu] = known ?? BaiduSender(baidu, client: client, time: time)
+        }
+        if let xiaomi = settings.xiaomi {
+            let known = (current[.xiaomi] as? XiaomiSender).flatMap { $0.settings == xiaomi ? $0 : nil }
+            senders[.xiaomi] = known ?? XiaomiSender(xiaomi, client: client)
         }
         return senders
     }

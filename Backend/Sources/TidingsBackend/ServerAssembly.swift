@@ -173,7 +173,7 @@ struct ServerAssembly {
                 throw ConfigurationError("\(keyPath) is damaged")
             }
             credentials = known
-            // A file of an earlier version has no key for Web Push yet.
+            // A file of an earlier version has no keys for Web Push or ADM yet.
             try Files.replace(keyPath, with: try credentials.json().serialized())
         } else {
             credentials = try GatewayCredentials.make()

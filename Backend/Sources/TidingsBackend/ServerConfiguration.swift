@@ -113,7 +113,9 @@ public struct ServerConfiguration: Sendable {
         package var credentials: [Platform: JSONObject] = [:]
 
         /// The platforms that a file can hold credentials of; the member is the raw value.
-        package static let platforms: [Platform] = [.apns, .fcmV1, .wns, .browser]
+        package static let platforms: [Platform] = [
+            .apns, .fcmV1, .wns, .browser, .mpns, .adm, .baidu, .xiaomi,
+        ]
 
         package init(name: String) { self.name = name }
     }

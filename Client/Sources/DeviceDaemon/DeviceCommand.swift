@@ -19,7 +19,7 @@ public enum DeviceCommand {
             --hub-name NAME          the hub's name (default tidings)
             --send-hub STRING        opt-in: a connection string with Send, for send --category
             --ca FILE                a certificate authority to trust
-            --platform NAME          apns (default), wns, fcm or browser (Web Push)
+            --platform NAME          apns (default), wns, fcm, browser (Web Push), mpns or adm
             --vapid-key KEY          Web Push: the only server that may send, its public key in base64url
             --installation           register by installation id instead of by handle
             --background             local notifications instead of alerts
@@ -92,8 +92,8 @@ public enum DeviceCommand {
             throw OptionError("--gateway is missing")
         }
         let name = options["platform"] ?? "apns"
-        guard let platform = Platform(appName: name), platform != .mpns else {
-            throw OptionError("--platform '\(name)' is not apns, wns, fcm or browser")
+        guard let platform = Platform(appName: name) else {
+            throw OptionError("--platform '\(name)' is not apns, wns, fcm, browser, mpns or adm")
         }
         var configuration = DaemonConfiguration(
             platform: platform,

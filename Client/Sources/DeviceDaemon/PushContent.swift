@@ -19,10 +19,12 @@ package enum PushContent: Equatable, Sendable {
     package init(_ notification: DeviceNotification) {
         switch notification.platform {
         case .apns: self = Self.apple(notification.data)
-        case .gcm, .fcmV1: self = Self.google(notification.data)
-        case .wns, .mpns: self = Self.windows(notification)
+        // Amazon's messages have the same `data`.
+        case .gcm, .fcmV1, .adm: self = Self.google(notification.data)
+        case .wns: self = Self.windows(notification)
+        case .mpns: self = Self.phone(notification)
         case .browser?: self = Self.browser(notification.data)
-        case .adm?, .baidu?, .xiaomi?, nil:
+        case .baidu?, .xiaomi?, nil:
             self = .unreadable(reason: "a push without a known platform")
         }
     }
@@ -68,17 +70,7 @@ package enum PushContent: Equatable, Sendable {
     }
 
     private static func windows(_ notification: DeviceNotification) -> PushContent {
-        if notification.header("X-WNS-Type")?.lowercased() == "wns/raw" {
-            let text = String(decoding: notification.data, as: UTF8.self)
-            // The secure-push tutorial's raw body is the bare id.
-            if let id = itemID(text) { return .secure(id: id) }
-            if case .object(let object)? = try? JSONValue(parsing: notification.data),
-                let stored = stored(object)
-            {
-                return stored
-            }
-            return .text(title: nil, body: text)
-        }
+        if notification.header("X-WNS-Type")?.lowercased() == "wns/raw" { return raw(notification.data) }
         guard let root = try? XMLElement(parsing: notification.data) else {
             return .unreadable(reason: "the payload is not XML")
         }
@@ -88,6 +80,28 @@ package enum PushContent: Equatable, Sendable {
             title: texts.count > 1 ? texts[0] : nil,
             body: texts.dropFirst(texts.count > 1 ? 1 : 0).joined(separator: "\n")
         )
+    }
+
+    private static func raw(_ data: [UInt8]) -> PushContent {
+        let text = String(decoding: data, as: UTF8.self)
+        // The secure-push tutorial's raw body is the bare id.
+        if let id = itemID(text) { return .secure(id: id) }
+        if case .object(let object)? = try? JSONValue(parsing: data), let stored = stored(object) {
+            return stored
+        }
+        return .text(title: nil, body: text)
+    }
+
+    /// What a Windows phone shows: both lines of a toast, a tile's title.
+    private static func phone(_ notification: DeviceNotification) -> PushContent {
+        guard notification.header("X-WindowsPhone-Target") != nil else { return raw(notification.data) }
+        guard let content = (try? XMLElement(parsing: notification.data))?.elements.first else {
+            return .unreadable(reason: "the payload is not XML with a toast or tile")
+        }
+        let lines = ["Text1", "Text2"].compactMap { content.first($0)?.text }.filter { !$0.isEmpty }
+        if let last = lines.last { return .text(title: lines.count > 1 ? lines[0] : nil, body: last) }
+        guard let title = content.first("Title")?.text, !title.isEmpty else { return .silent }
+        return .text(title: nil, body: title)
     }
 
     private static func texts(_ element: XMLElement) -> [String] {

@@ -75,6 +75,36 @@ struct PushContentTests {
     func windows(data: String, type: String, expected: PushContent) {
         #expect(content(.wns, data, ["x-wns-type": type]) == expected)
     }
+
+    @Test(
+        "Windows Phone",
+        arguments: [
+            (
+                "<wp:Toast><wp:Text1>T</wp:Text1><wp:Text2>B &amp; b</wp:Text2><wp:Param>p</wp:Param></wp:Toast>",
+                PushContent.text(title: "T", body: "B & b")
+            ),
+            ("<wp:Toast><wp:Text1>Hi</wp:Text1></wp:Toast>", .text(title: nil, body: "Hi")),
+            (
+                "<wp:Tile><wp:Count>3</wp:Count><wp:Title>Hi</wp:Title></wp:Tile>",
+                .text(title: nil, body: "Hi")
+            ),
+            ("<wp:Tile><wp:Count>3</wp:Count></wp:Tile>", .silent),
+            ("", .unreadable(reason: "the payload is not XML with a toast or tile")),
+        ]
+    )
+    func windowsPhone(inner: String, expected: PushContent) {
+        let body = "<wp:Notification xmlns:wp=\"WPNotification\">\(inner)</wp:Notification>"
+        #expect(content(.mpns, body, ["x-windowsphone-target": "toast"]) == expected)
+    }
+
+    @Test("a raw notification of a Windows phone, and Amazon's data")
+    func rawAndAmazon() {
+        #expect(content(.mpns, "42") == .secure(id: 42))
+        #expect(content(.mpns, "text") == .text(title: nil, body: "text"))
+        #expect(content(.mpns, "<", ["x-windowsphone-target": "toast"]) != .silent)
+        #expect(content(.adm, #"{"data":{"message":"Hi"}}"#) == .text(title: nil, body: "Hi"))
+        #expect(content(.adm, #"{"data":{"secureId":"7"}}"#) == .secure(id: 7))
+    }
 }
 
 @Suite("What a device keeps")

@@ -8,6 +8,14 @@ package enum Digests {
         return digest
     }
 
+    /// MD5 (RFC 1321), for protocols that demand it as a checksum; it protects nothing.
+    package static func md5(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 16)
+        // Fails where MD5 is switched off (FIPS mode); the digest of zeros is then refused by whoever compares it.
+        EVP_Digest(bytes, bytes.count, &digest, nil, EVP_md5(), nil)
+        return digest
+    }
+
     /// HMAC-SHA256 (RFC 2104).
     package static func hmacSHA256(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)

@@ -42,8 +42,8 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
         self = found
     }
 
-    /// Reads the names that apps use: `apns`, `ios`, `apple`, `wns`, `windows`, `mpns`, `gcm`, `fcm`, `fcmv1`, `browser`, `webpush`.
-    /// The Google names that an app uses today mean FCM v1.
+    /// Reads the names that apps use: `apns`, `ios`, `apple`, `wns`, `windows`, `mpns`, `gcm`, `fcm`, `fcmv1`, `browser`, `webpush`,
+    /// `adm`, `amazon`.    /// The Google names that an app uses today mean FCM v1.
     public init?(appName: String) {
         switch appName.lowercased() {
         case "apns", "ios", "apple": self = .apns
@@ -51,6 +51,7 @@ public enum Platform: String, CaseIterable, Sendable, Hashable {
         case "wns", "windows": self = .wns
         case "mpns", "windowsphone": self = .mpns
         case "browser", "webpush": self = .browser
+        case "adm", "amazon": self = .adm
         default: return nil
         }
     }

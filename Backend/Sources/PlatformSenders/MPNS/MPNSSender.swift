@@ -1,0 +1,45 @@
+import HTTPMessages
+package import HubCore
+package import OutboundHTTP
+import TidingsModels
+
+/// Sends to Windows phones over HTTP/1.1, one request per channel, to unauthenticated channels.
+package final class MPNSSender: PlatformSender {
+    package let settings: MPNSSettings
+    private let client: HTTPClient
+    /// Requests under way at a time.
+    private static let concurrencyMax = 64
+
+    package init(_ settings: MPNSSettings, client: HTTPClient) {
+        self.settings = settings
+        self.client = client
+    }
+
+    package var gatewayOrigins: Set<String> { settings.gatewayOrigins }
+
+    package func send(_ payload: PlatformPayload, to targets: [PushTarget]) async -> [TargetAnswer] {
+        await ConcurrentSends.answers(targets, limit: Self.concurrencyMax) { target in
+            await self.send(payload, to: target)
+        }
+    }
+
+    private func send(_ payload: PlatformPayload, to target: PushTarget) async -> TargetAnswer {
+        guard let channel = HTTPURL(target.handle.text), settings.mayReach(channel) else {
+            return .refused(
+                .badChannel,
+                reason: "the channel is neither below notify.live.net nor at a configured gateway"
+            )
+        }
+        do {
+            return MPNSResponse.answer(
+                try await client.send(
+                    MPNSPayload.request(payload, to: target, channel: channel, settings: settings)
+                )
+            )
+        } catch let error as OutboundError {
+            return error.targetAnswer
+        } catch {
+            return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
+        }
+    }
+}
