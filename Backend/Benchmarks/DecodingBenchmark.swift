@@ -20,7 +20,7 @@ struct DecodingBenchmark {
         try report(
             "installation, JSON, \(json.count) bytes",
             json.count,
-            ours: { _ = try InstallationJSON.read(json, id: "sample") },
+            ours: { _ = try InstallationJSON.read(json, id: "6f0d3c2e-5a10-4b7e-9d0a-2f1c7c5b8e11") },
             "JSONDecoder",
             theirs: { _ = try decoder.decode(PlainInstallation.self, from: data) }
         )

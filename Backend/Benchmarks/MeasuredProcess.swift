@@ -22,6 +22,12 @@ final class MeasuredProcess {
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
+        // A thread of a task pool blocks signals, which its children inherit: pgbench -T waits for SIGALRM.
+        var none = sigset_t()
+        var former = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
         try process.run()
     }
 
