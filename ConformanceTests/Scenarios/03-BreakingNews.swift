@@ -13,7 +13,7 @@ import TidingsModels
 /// arrives; a restart goes on with what was stored.
 @Suite("03 Breaking news")
 struct BreakingNews {
-    @Test("each subscriber gets its categories, from a separate tidings process", .timeLimit(.minutes(2)))
+    @Test("each subscriber gets its categories, from a separate tidings process", .timeLimit(.minutes(5)))
     func eachItsOwn() async throws {
         try await World.run { world in
             let apple = try await world.device("apple", .apns)
@@ -125,7 +125,7 @@ struct BreakingNews {
         }
     }
 
-    @Test("a test send from the console shows each registration's outcome", .timeLimit(.minutes(2)))
+    @Test("a test send from the console shows each registration's outcome", .timeLimit(.minutes(5)))
     func testSend() async throws {
         try await World.run { world in
             let device = try await world.device("apple", .apns)

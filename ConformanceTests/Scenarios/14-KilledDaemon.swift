@@ -6,7 +6,7 @@ import TidingsModels
 import Testing
 
 /// The daemon as a process, killed where it hurts. A printed line may be lost; an inbox entry never, and nothing is shown twice.
-@Suite("14 Killed daemon", .timeLimit(.minutes(2)))
+@Suite("14 Killed daemon", .timeLimit(.minutes(5)))
 struct KilledDaemon {
     /// A daemon's arguments and what to ask it.
     private struct Device {

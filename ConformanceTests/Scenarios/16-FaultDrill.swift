@@ -12,7 +12,10 @@ struct FaultDrill {
     )
     func drill() async throws {
         var options = World.Options()
+        // The outage lasts as long as the drill needs, and no try is the last one.
         options.retry.delayMin = .milliseconds(50)
+        options.retry.delayMax = .milliseconds(200)
+        options.retry.attemptCountMax = 10_000
         try await World.run(options) { world in
             let hub = try world.hub()
             let phone = try await world.device("phone", .apns)

@@ -11,7 +11,7 @@ import TidingsBackend
 import TidingsConformance
 
 /// The programs as an operator runs them: started, signalled, ended.
-@Suite("Programs", .timeLimit(.minutes(2)))
+@Suite("Programs", .timeLimit(.minutes(5)))
 struct OperatorPrograms {
     private static let anyPort = [
         "--backend-address", "127.0.0.1:0", "--hub-address", "127.0.0.1:0", "--gateway-address",

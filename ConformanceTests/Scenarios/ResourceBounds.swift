@@ -10,7 +10,7 @@ import TidingsModels
 import Testing
 
 /// What a peer can use up: counted on services that are processes of their own.
-@Suite("Bounds", .serialized, .timeLimit(.minutes(4)))
+@Suite("Bounds", .serialized, .timeLimit(.minutes(5)))
 struct ResourceBounds {
     private func metric(_ name: String, of url: String) async throws -> Double {
         let text = try await HTTPClient().send(

@@ -46,7 +46,7 @@ struct HTTP2FloodTests {
 
     @Test(
         "half a header block, then silence: closed when the time for a head is over",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     func slowHead() async throws {
         var limits = ServerLimits()
