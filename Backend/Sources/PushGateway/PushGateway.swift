@@ -55,19 +55,23 @@ package final class PushGateway: Sendable {
             origin: origin
         )
         let delivery = FCMDelivery(mailbox: mailbox, time: time)
-        fcm = FCMDoor(credentials: credentials.fcm, tokens: tokens, time: time, delivery: delivery)
         let access = FCMAccess(credentials: credentials.fcm, tokens: tokens, time: time)
+        fcm = FCMDoor(access: access, delivery: delivery)
         instanceIDs = InstanceIDDoor(access: access, mailbox: mailbox)
         legacyFCM = LegacyFCMDoor(access: access, delivery: delivery)
-        let router = router
-        wns = WNSDoor(credentials: credentials.wns, tokens: tokens, time: time, mailbox: mailbox) {
-            router.isConnected($0)
-        }
-        webPush = WebPushDoor(time: time, origin: origin) { try await mailbox.cancel(version: $0) }
-        mpns = MPNSDoor(time: time) { [router] handle in
+        let isConnected = { @Sendable [router] (handle: PlatformHandle) async -> Bool in
             guard case .live(let uaid, _)? = try? await mailbox.owner(handle) else { return false }
             return router.isConnected(uaid)
         }
+        wns = WNSDoor(
+            credentials: credentials.wns,
+            tokens: tokens,
+            time: time,
+            mailbox: mailbox,
+            isConnected: isConnected
+        )
+        webPush = WebPushDoor(time: time, origin: origin) { try await mailbox.cancel(version: $0) }
+        mpns = MPNSDoor(time: time, isConnected: isConnected)
         adm = ADMDoor(credentials: credentials.adm, tokens: tokens, time: time)
     }
 

@@ -27,33 +27,10 @@ package final class ADMSender: PlatformSender {
         guard let address = settings.address(target.handle.text) else {
             return .refused(.badChannel, reason: "the registration id makes no address")
         }
-        for attempt in 0..<2 {
-            let token: String
-            switch await tokens.token() {
-            case .success(let fetched): token = fetched
-            case .failure(let failure): return failure.targetAnswer
-            }
-            do {
-                let answer = try await client.send(
-                    ADMPayload.request(
-                        payload,
-                        to: target,
-                        address: address,
-                        token: token,
-                        settings: settings
-                    )
-                )
-                if answer.status.code == 401, attempt == 0 {
-                    await tokens.invalidate(token)
-                    continue
-                }
-                return ADMResponse.answer(answer)
-            } catch let error as OutboundError {
-                return error.targetAnswer
-            } catch {
-                return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
-            }
+        return await tokens.answer(from: client) { token in
+            ADMPayload.request(payload, to: target, address: address, token: token, settings: settings)
+        } _: {
+            ADMResponse.answer($0)
         }
-        return .refused(.invalidCredentials, reason: "the access token was refused twice")
     }
 }

@@ -27,19 +27,13 @@ package final class BaiduSender: PlatformSender {
         guard let ids = target.handle.baiduIDs, let address = settings.address else {
             return .refused(.badChannel, reason: "the handle is not <userId>-<channelId>")
         }
-        do {
-            let request = BaiduPayload.request(
-                payload,
-                channelID: ids.channel,
-                address: address,
-                now: time.now,
-                settings: settings
-            )
-            return BaiduResponse.answer(try await client.send(request))
-        } catch let error as OutboundError {
-            return error.targetAnswer
-        } catch {
-            return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
-        }
+        let request = BaiduPayload.request(
+            payload,
+            channelID: ids.channel,
+            address: address,
+            now: time.now,
+            settings: settings
+        )
+        return await client.answer(request) { BaiduResponse.answer($0) }
     }
 }

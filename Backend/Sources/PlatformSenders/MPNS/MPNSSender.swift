@@ -30,16 +30,7 @@ package final class MPNSSender: PlatformSender {
                 reason: "the channel is neither below notify.live.net nor at a configured gateway"
             )
         }
-        do {
-            return MPNSResponse.answer(
-                try await client.send(
-                    MPNSPayload.request(payload, to: target, channel: channel, settings: settings)
-                )
-            )
-        } catch let error as OutboundError {
-            return error.targetAnswer
-        } catch {
-            return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
-        }
+        let request = MPNSPayload.request(payload, to: target, channel: channel, settings: settings)
+        return await client.answer(request) { MPNSResponse.answer($0) }
     }
 }

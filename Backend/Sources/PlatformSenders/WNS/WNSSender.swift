@@ -32,33 +32,10 @@ package final class WNSSender: PlatformSender {
                 reason: "the channel is neither at notify.windows.com over https nor at a configured gateway"
             )
         }
-        for attempt in 0..<2 {
-            let token: String
-            switch await tokens.token() {
-            case .success(let fetched): token = fetched
-            case .failure(let failure): return failure.targetAnswer
-            }
-            do {
-                let answer = try await client.send(
-                    WNSPayload.request(
-                        payload,
-                        to: target,
-                        channel: channel,
-                        token: token,
-                        settings: settings
-                    )
-                )
-                if answer.status.code == 401, attempt == 0 {
-                    await tokens.invalidate(token)
-                    continue
-                }
-                return WNSResponse.answer(answer)
-            } catch let error as OutboundError {
-                return error.targetAnswer
-            } catch {
-                return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
-            }
+        return await tokens.answer(from: client) { token in
+            WNSPayload.request(payload, to: target, channel: channel, token: token, settings: settings)
+        } _: {
+            WNSResponse.answer($0)
         }
-        return .refused(.invalidCredentials, reason: "the access token was refused twice")
     }
 }

@@ -25,20 +25,14 @@ package final class XiaomiSender: PlatformSender {
         guard let address = settings.address else {
             return .refused(.pnsInterfaceError, reason: "the endpoint makes no address")
         }
-        do {
+        do throws(XiaomiPayload.Refusal) {
             let request = try XiaomiPayload.request(
                 payload,
                 registrationID: target.handle.text,
                 address: address,
                 settings: settings
             )
-            return XiaomiResponse.answer(try await client.send(request))
-        } catch let refusal as XiaomiPayload.Refusal {
-            return .refused(.invalidNotificationFormat, reason: refusal.reason)
-        } catch let error as OutboundError {
-            return error.targetAnswer
-        } catch {
-            return .retry(.pnsInterfaceError, reason: String(describing: error), after: nil)
-        }
+            return await client.answer(request) { XiaomiResponse.answer($0) }
+        } catch { return .refused(.invalidNotificationFormat, reason: error.reason) }
     }
 }

@@ -1,5 +1,6 @@
 import HTTPMessages
 import HTTPServing
+import HubAPI
 import JSONBytes
 import PushCredentials
 import TidingsModels
@@ -136,7 +137,7 @@ struct ADMDoor: Sendable {
                     data: body,
                     expires: time.now + message.life,
                     collapseKey: message.consolidationKey,
-                    deliveryID: request.fields["Tidings-Delivery-Id"]
+                    deliveryID: request.fields[HubHeader.deliveryID]
                 )
             )
         } catch { throw Refusal(500, "InternalServerError") }

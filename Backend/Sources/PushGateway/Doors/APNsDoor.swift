@@ -125,7 +125,7 @@ final class APNsDoor: Sendable {
 
     /// Wakes the app and shows nothing: Apple sends such at priority 5 alone ("Pushing background updates to your App").
     private static func isSilent(_ body: [UInt8]) -> Bool {
-        guard body.contains(subsequence: "\"content-available\""),
+        guard body.firstRange(of: Array("\"content-available\"".utf8)) != nil,
             let aps = (try? JSONValue(parsing: body))?["aps"]?.objectValue
         else { return false }
         return aps["content-available"] == 1 && ["alert", "sound", "badge"].allSatisfy { aps[$0] == nil }
@@ -194,13 +194,5 @@ enum UUIDText {
         let text = Array(Hex.encode(bytes).utf8)
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: text[$0], as: UTF8.self) }
             .joined(separator: "-")
-    }
-}
-
-extension [UInt8] {
-    fileprivate func contains(subsequence text: String) -> Bool {
-        let wanted = Array(text.utf8)
-        guard count >= wanted.count else { return false }
-        return indices.dropLast(wanted.count - 1).contains { self[$0...].starts(with: wanted) }
     }
 }

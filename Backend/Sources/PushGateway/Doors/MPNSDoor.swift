@@ -1,5 +1,6 @@
 import HTTPMessages
 import HTTPServing
+import HubAPI
 import TidingsModels
 import XMLBytes
 
@@ -126,7 +127,7 @@ struct MPNSDoor: Sendable {
                     headers: headers,
                     expires: time.now + Self.storage,
                     collapseKey: collapseKey,
-                    deliveryID: request.fields["Tidings-Delivery-Id"]
+                    deliveryID: request.fields[HubHeader.deliveryID]
                 )
             )
         } catch { return answer(503, Words(), "The mailbox failed.") }

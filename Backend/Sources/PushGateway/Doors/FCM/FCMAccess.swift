@@ -10,10 +10,14 @@ struct FCMAccess: Sendable {
 
     /// `Authorization: key=…` compares in constant time.
     func state(_ fields: HTTPFields) -> AccessTokens.State {
-        if let token = AccessTokens.bearer(fields) {
-            return tokens.state(token, for: "fcm:" + credentials.projectID, now: time.now)
+        tokenState(fields) ?? (hasServerKey(fields) ? .valid : .unknown)
+    }
+
+    /// Nil without an access token.
+    func tokenState(_ fields: HTTPFields) -> AccessTokens.State? {
+        AccessTokens.bearer(fields).map {
+            tokens.state($0, for: "fcm:" + credentials.projectID, now: time.now)
         }
-        return hasServerKey(fields) ? .valid : .unknown
     }
 
     func hasServerKey(_ fields: HTTPFields) -> Bool {

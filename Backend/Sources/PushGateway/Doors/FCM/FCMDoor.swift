@@ -1,14 +1,13 @@
 import HTTPMessages
 import HTTPServing
+import HubAPI
 import JSONBytes
 import PushCredentials
 import TidingsModels
 
 /// `/v1/projects/{project}/…`: sends and topic subscriptions (push services reference, sections 2.2 to 2.5).
 struct FCMDoor: Sendable {
-    let credentials: GatewayCredentials.FCM
-    let tokens: AccessTokens
-    let time: any TimeSource
+    let access: FCMAccess
     let delivery: FCMDelivery
     private static let bodyByteCountMax = 64 << 10
 
@@ -36,11 +35,9 @@ struct FCMDoor: Sendable {
     }
 
     private func authenticate(_ request: HTTPRequest) throws(FCMRefusal) {
-        let state = AccessTokens.bearer(request.fields).map {
-            tokens.state($0, for: "fcm:" + credentials.projectID, now: time.now)
-        }
+        let state = access.tokenState(request.fields)
         guard state == .valid else { throw FCMRefusal.unauthenticated(isExpired: state == .expired) }
-        guard request.target.segments[2] == credentials.projectID else {
+        guard request.target.segments[2] == access.credentials.projectID else {
             throw FCMRefusal(
                 code: 403,
                 status: "PERMISSION_DENIED",
@@ -77,7 +74,7 @@ struct FCMDoor: Sendable {
             priority: message.priority,
             collapseKey: message.collapseKey,
             lifetime: message.lifetime,
-            deliveryID: request.fields["Tidings-Delivery-Id"]
+            deliveryID: request.fields[HubHeader.deliveryID]
         )
         switch message.target {
         case .handle(let handle) where message.validateOnly:
@@ -87,7 +84,7 @@ struct FCMDoor: Sendable {
             do { try await delivery.deliver(content, condition, post) } catch { throw FCMRefusal.internal }
         case .condition: break
         }
-        return JSONObject(["name": .string("projects/\(credentials.projectID)/messages/\(id)")])
+        return JSONObject(["name": .string("projects/\(access.credentials.projectID)/messages/\(id)")])
     }
 
     private func owner(_ handle: PlatformHandle) async throws(FCMRefusal) -> HandleOwner? {
@@ -155,7 +152,7 @@ struct FCMDoor: Sendable {
             }
         } catch let refusal as FCMRefusal { throw refusal } catch { throw FCMRefusal.internal }
         let place =
-            "projects/\(credentials.projectID)/registrations/\(handle.text)/topicSubscriptions/\(topic)"
+            "projects/\(access.credentials.projectID)/registrations/\(handle.text)/topicSubscriptions/\(topic)"
         return isAdding ? JSONObject(["name": .string(place)]) : JSONObject()
     }
 }

@@ -3,21 +3,30 @@ import JSONBytes
 /// The fields of a request to `messages:send` and their types (Firebase: "REST Resource: projects.messages"). The service
 /// refuses every other, and takes each in snake case or in camel case, and null as absent, as proto3's JSON mapping demands.
 enum FCMFields {
-    private indirect enum Shape: Sendable {
-        case text
-        case flag
-        /// Also as text.
-        case number
-        /// The name of an enumeration's case, or its number.
-        case choice(Set<String>)
-        /// `[a-zA-Z0-9-_.~%]{1,50}`.
-        case label
-        case list(Shape)
+    private struct Shape: Sendable {
+        enum Kind {
+            case text, flag, list, map, object
+            /// Also as text.
+            case number
+            /// The name of an enumeration's case, or its number.
+            case choice
+            /// `[a-zA-Z0-9-_.~%]{1,50}`.
+            case label
+            /// Passed on as it is.
+            case any
+        }
+        var kind: Kind
+        /// Of a list or map: what each of them is.
+        var element: [Shape] = []
+        var fields: [String: Shape] = [:]
+        var names: Set<String> = []
+
+        static let text = Shape(kind: .text), flag = Shape(kind: .flag), number = Shape(kind: .number)
+        static let label = Shape(kind: .label), any = Shape(kind: .any)
+        static func list(_ element: Shape) -> Shape { Shape(kind: .list, element: [element]) }
         /// Any names.
-        case map(Shape)
-        case object([String: Shape])
-        /// Passed on as it is.
-        case any
+        static func map(_ element: Shape) -> Shape { Shape(kind: .map, element: [element]) }
+        static func choice(_ names: Set<String>) -> Shape { Shape(kind: .choice, names: names) }
     }
 
     private static func each(_ shape: Shape, _ names: String...) -> [String: Shape] {
@@ -25,7 +34,7 @@ enum FCMFields {
     }
 
     private static func object(_ parts: [String: Shape]...) -> Shape {
-        .object(parts.reduce(into: [:]) { $0.merge($1) { first, _ in first } })
+        Shape(kind: .object, fields: parts.reduce(into: [:]) { $0.merge($1) { first, _ in first } })
     }
 
     private static let options = object(["analytics_label": .label])
@@ -109,29 +118,33 @@ enum FCMFields {
             (path, "Invalid value at '\(path)' (\(type))")
         }
         func below(_ name: String) -> String { path.isEmpty ? name : path + "." + name }
-        switch (shape, value) {
+        switch (shape.kind, value) {
         case (_, .null), (.any, _), (.text, .string), (.flag, .bool), (.number, .number),
             (.choice, .number):
             return nil
         case (.number, .string(let text)): return Double(text) == nil ? invalid("TYPE_INT32") : nil
-        case (.choice(let names), .string(let text)):
-            return names.contains(text.uppercased()) ? nil : invalid("TYPE_ENUM")
+        case (.choice, .string(let text)):
+            return shape.names.contains(text.uppercased()) ? nil : invalid("TYPE_ENUM")
         case (.label, .string(let text)):
             let isLabel = text.utf8.count <= 50 && FCMCondition.topicName(text) == text
             return isLabel ? nil : (path, "The analytics label does not match [a-zA-Z0-9-_.~%]{1,50}")
-        case (.list(let element), .array(let values)):
+        case (.list, .array(let values)):
             for (index, value) in values.enumerated() {
-                if let found = fault(value, element, "\(path)[\(index)]") { return found }
+                for element in shape.element {
+                    if let found = fault(value, element, "\(path)[\(index)]") { return found }
+                }
             }
             return nil
-        case (.map(let element), .object(let object)):
+        case (.map, .object(let object)):
             for (index, member) in object.members.enumerated() {
-                if let found = fault(member.value, element, "\(path)[\(index)].value") { return found }
+                for element in shape.element {
+                    if let found = fault(member.value, element, "\(path)[\(index)].value") { return found }
+                }
             }
             return nil
-        case (.object(let fields), .object(let object)):
+        case (.object, .object(let object)):
             for member in object.members {
-                guard let shape = fields[member.name] ?? fields[snake(member.name)] else {
+                guard let shape = shape.fields[member.name] ?? shape.fields[snake(member.name)] else {
                     return (below(member.name), "Cannot find field: \(member.name)")
                 }
                 if let found = fault(member.value, shape, below(member.name)) { return found }

@@ -1,5 +1,6 @@
 import HTTPMessages
 import HTTPServing
+import HubAPI
 import PushCredentials
 import TidingsModels
 import XMLBytes
@@ -8,18 +9,18 @@ import XMLBytes
 struct WNSDoor: Sendable {
     private let tokenService: MicrosoftTokenService
     private let mailbox: any Mailbox
-    private let isConnected: @Sendable (String) -> Bool
+    private let isConnected: @Sendable (PlatformHandle) async -> Bool
     private let tokens: AccessTokens
     private let time: any TimeSource
     private static let bodyByteCountMax = 5000
 
-    /// - Parameter isConnected: Whether a device is, by its id.
+    /// - Parameter isConnected: Whether the device of a channel is connected now.
     init(
         credentials: GatewayCredentials.WNS,
         tokens: AccessTokens,
         time: any TimeSource,
         mailbox: any Mailbox,
-        isConnected: @escaping @Sendable (String) -> Bool
+        isConnected: @escaping @Sendable (PlatformHandle) async -> Bool
     ) {
         tokenService = MicrosoftTokenService(credentials: credentials, tokens: tokens, time: time)
         self.mailbox = mailbox
@@ -77,16 +78,12 @@ struct WNSDoor: Sendable {
                 return refusal(400, "The payload is not XML with the root element of \(headers.type).")
             }
         }
-        var response = await deliver(headers, body, channel, request.fields["Tidings-Delivery-Id"], post)
+        var response = await deliver(headers, body, channel, request.fields[HubHeader.deliveryID], post)
         if headers.asksForStatus, response.status.isSuccess {
-            response.fields["X-WNS-DeviceConnectionStatus"] = await connectionStatus(channel)
+            response.fields["X-WNS-DeviceConnectionStatus"] =
+                await isConnected(channel) ? "connected" : "disconnected"
         }
         return response
-    }
-
-    private func connectionStatus(_ channel: PlatformHandle) async -> String {
-        guard case .live(let uaid, _)? = try? await mailbox.owner(channel) else { return "disconnected" }
-        return isConnected(uaid) ? "connected" : "disconnected"
     }
 
     /// Toasts that no device has fetched yet.
