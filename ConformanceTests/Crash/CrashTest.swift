@@ -36,7 +36,7 @@ struct CrashTest {
         self.plan = plan
         self.folder = folder
         random = SeededRandom(state: plan.seed)
-        services = ServiceProcesses(folder: folder)
+        services = try ServiceProcesses(folder: folder)
         try await services.start()
         hub = try await services.hubClient()
     }

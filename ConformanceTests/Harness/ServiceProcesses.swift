@@ -10,37 +10,41 @@ import TidingsModels
 package actor ServiceProcesses {
     package static let hubName = "crash"
     private let folder: String
+    private let ports: (gateway: ReservedPort, hub: ReservedPort)
     package private(set) var gateway: Programs.Running?
     package private(set) var hub: Programs.Running?
     package private(set) var gatewayURL = ""
     package private(set) var hubURL = ""
 
-    package init(folder: String) { self.folder = folder }
-
-    package func start() async throws {
-        try await startGateway(port: 0)
-        try writeHubConfiguration()
-        try await startHub(port: 0)
+    package init(folder: String) throws {
+        self.folder = folder
+        ports = (try ReservedPort(), try ReservedPort())
     }
 
-    private func startGateway(port: Int) async throws {
+    package func start() async throws {
+        try await startGateway()
+        try writeHubConfiguration()
+        try await startHub()
+    }
+
+    private func startGateway() async throws {
         let process = try Programs.start(
             "tidings",
             [
                 "serve", "--services", "gateway", "--state", folder + "/gateway", "--gateway-address",
-                "127.0.0.1:\(port)",
+                "127.0.0.1:\(ports.gateway.number)",
             ]
         )
         gateway = process
         gatewayURL = try await address(process, "gateway")
     }
 
-    private func startHub(port: Int) async throws {
+    private func startHub() async throws {
         let process = try Programs.start(
             "tidings",
             [
                 "serve", "--services", "hub", "--state", folder + "/hub", "--config", folder + "/hub.json",
-                "--hub-address", "127.0.0.1:\(port)",
+                "--hub-address", "127.0.0.1:\(ports.hub.number)",
             ]
         )
         hub = process
@@ -100,17 +104,17 @@ package actor ServiceProcesses {
 
     /// kill -9, and a new start at once.
     package func crashHub() async throws {
-        guard let process = hub, let port = HTTPURL(hubURL)?.port else { return }
+        guard let process = hub else { return }
         process.send(SIGKILL)
         _ = try await process.end()
-        try await startHub(port: port)
+        try await startHub()
     }
 
     package func crashGateway() async throws {
-        guard let process = gateway, let port = HTTPURL(gatewayURL)?.port else { return }
+        guard let process = gateway else { return }
         process.send(SIGKILL)
         _ = try await process.end()
-        try await startGateway(port: port)
+        try await startGateway()
     }
 
     /// A counter of the gateway's present process.

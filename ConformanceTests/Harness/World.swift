@@ -46,6 +46,7 @@ public final class World: Sendable {
     private let scratch: String
     private let keepsScratch: Bool
     private let options: Options
+    private let ports: (backend: ReservedPort, hub: ReservedPort, gateway: ReservedPort)
     private let sink = LogSink.inMemory()
     private let running: Mutex<TidingsServer?> = Mutex(nil)
     private let devices: Mutex<[WorldDevice]> = Mutex([])
@@ -53,6 +54,7 @@ public final class World: Sendable {
     private init(_ options: Options) throws {
         self.options = options
         clock = options.clock
+        ports = (try ReservedPort(), try ReservedPort(), try ReservedPort())
         scratch = try options.statePath ?? Files.makeScratchFolder("tidings-world")
         keepsScratch = options.statePath != nil
     }
@@ -94,17 +96,14 @@ public final class World: Sendable {
 
     /// The state folder of the services.
     package var serverState: String { scratch + "/server" }
-    private let ports: Mutex<[Int]> = Mutex([0, 0, 0])
-
     /// Starts the services again, on the ports they had.
     package func startServer() async throws {
         var configuration = ServerConfiguration(statePath: serverState)
         try SharedCredentials.install(in: configuration.statePath)
         configuration.isDevelopment = true
-        let ports = ports.withLock { $0 }
-        configuration.backendAddress.port = ports[0]
-        configuration.hubAddress.port = ports[1]
-        configuration.gatewayAddress.port = ports[2]
+        configuration.backendAddress.port = ports.backend.number
+        configuration.hubAddress.port = ports.hub.number
+        configuration.gatewayAddress.port = ports.gateway.number
         configuration.sample = .init(rawValue: options.sample) ?? .secure
         configuration.isCompatibilityMode = options.isCompatibilityMode
         configuration.uploadByteCountMax = options.uploadByteCountMax
@@ -116,12 +115,6 @@ public final class World: Sendable {
             retry: options.retry,
             limits: options.limits
         )
-        let endpoints = server.endpoints
-        self.ports.withLock { ports in
-            ports = [endpoints.backend, endpoints.hub, endpoints.gateway].map {
-                $0.flatMap { HTTPURL($0)?.port } ?? 0
-            }
-        }
         running.withLock { $0 = server }
     }
 

@@ -107,7 +107,7 @@ struct ResourceBounds {
     func slowReaders() async throws {
         let readerCount = 40
         try await ScratchFolder.run { folder in
-            let services = ServiceProcesses(folder: folder)
+            let services = try ServiceProcesses(folder: folder)
             try await services.start()
             let hub = try await services.hubClient()
             let url = await services.gatewayURL
@@ -180,7 +180,7 @@ struct ResourceBounds {
     func slowHTTP2Readers() async throws {
         let readerCount = 20
         try await ScratchFolder.run { folder in
-            let services = ServiceProcesses(folder: folder)
+            let services = try ServiceProcesses(folder: folder)
             try await services.start()
             let url = await services.gatewayURL
             let gateway = try #require(HTTPURL(url))

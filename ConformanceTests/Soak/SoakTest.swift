@@ -40,7 +40,7 @@ final class SoakTest: Sendable {
 
     init(_ plan: Plan, folder: String) async throws {
         self.plan = plan
-        services = ServiceProcesses(folder: folder)
+        services = try ServiceProcesses(folder: folder)
         try await services.start()
         hub = try await services.hubClient()
         idle = try await Self.sample(services)
