@@ -22,9 +22,14 @@ struct ADMAnswers {
 
     static let rows: [AnswerRow] =
         [
-            AnswerRow(200, [:], #"{"registrationID":"amzn1.x"}"#, .accepted),
-            // The seam has no word for a new id; the message was taken all the same.
-            AnswerRow(200, [:], #"{"registrationID":"amzn1.new"}"#, .accepted),
+            AnswerRow(200, [:], #"{"registrationID":"amzn1.x/../y"}"#, .accepted),
+            AnswerRow(
+                200,
+                [:],
+                #"{"registrationID":"amzn1.new"}"#,
+                .replaced(by: PlatformHandle(unchecked: "amzn1.new", platform: .adm))
+            ),
+            AnswerRow(200, [:], #"{"registrationID":""}"#, .accepted),
             refusal(
                 400,
                 "InvalidRegistrationId",

@@ -100,6 +100,57 @@ struct DescribedSenders {
     }
 
     @Test(
+        "Amazon names another registration id: the registration, or the whole installation, goes on with it"
+    )
+    func replacedHandle() async throws {
+        try await ScriptedServer.run { server, url in
+            var options = World.Options()
+            options.configure = { $0.credentialOrigins = [url.origin] }
+            try await World.run(options) { world in
+                let hub = try await hub(
+                    world,
+                    [
+                        .adm: [
+                            "ClientId": "c", "ClientSecret": "s",
+                            "AuthTokenUrl": url.origin + "/auth/O2/token",
+                            "SendUrlTemplate": url.origin + "/messaging/registrations/{0}/messages",
+                        ]
+                    ]
+                )
+                let old = try PlatformHandle("amzn1.old", platform: .adm)
+                let made = try await hub.create(RegistrationContent(handle: old, tags: [try HubTag("me")]))
+                let token = HTTPResponse(200, text: #"{"access_token":"t","expires_in":3600}"#)
+                let moved = HTTPResponse(200, text: #"{"registrationID":"amzn1.new"}"#)
+                let push = HubNotification.native(.adm, #"{"data":{"m":"Hi"}}"#)
+                server.expect([token, moved, HTTPResponse(200)])
+                #expect(try await outcomes(hub, push) == [.adm: [.success: 1]])
+                let after = try #require(try await hub.registration(made.id))
+                #expect(after.content.handle.text == "amzn1.new" && after.content.tags == made.content.tags)
+                #expect(after.etag != made.etag && after.expires == made.expires)
+                #expect(try await outcomes(hub, push) == [.adm: [.success: 1]])
+                #expect(server.requests.last == "POST /messaging/registrations/amzn1.new/messages")
+                try await hub.delete(made.id)
+
+                try await hub.put(
+                    Installation(
+                        id: "i1",
+                        handle: old,
+                        tags: [try HubTag("me")],
+                        templates: [
+                            InstallationTemplate(name: "t", body: #"{"data":{"m":"$(m)"}}"#)
+                        ]
+                    )
+                )
+                server.expect([moved])
+                #expect(try await outcomes(hub, .template(#"{"m":"Hi"}"#)) == [.adm: [.success: 1]])
+                #expect(try await hub.installation("i1")?.handle.text == "amzn1.new")
+                let rows = try await hub.registrations()
+                #expect(rows.count == 2 && rows.allSatisfy { $0.content.handle.text == "amzn1.new" })
+            }
+        }
+    }
+
+    @Test(
         "Windows phones: an MpnsCredential without properties stays through a restart and reaches no other server"
     )
     func phones() async throws {

@@ -49,20 +49,48 @@ extension Dispatcher {
         guard let sender = senders[payload.platform] else {
             return all(.invalidCredentials, Self.noCredentials(payload.platform))
         }
-        let answers = await sender.send(payload, to: unit.targets.map { pushTarget(send, $0) })
+        let sorted = circuits.sort(unit.targets.map(\.registration.content.handle), now: time.now)
+        for deferral in sorted.deferred {
+            let target = unit.targets[deferral.index]
+            guard deferral.until < end else {
+                failed(target, deferral.outcome, "not asked, its circuit is open: " + deferral.reason)
+                continue
+            }
+            // It was not tried, so its tries stay.
+            result.retries.append(
+                RetryTarget(
+                    number: target.number,
+                    platform: unit.platform,
+                    attemptCount: attemptCounts[target.number] ?? 0,
+                    due: deferral.until
+                )
+            )
+        }
+        if !sorted.deferred.isEmpty {
+            observer.deferred(hub: hub, unit.platform, count: sorted.deferred.count)
+        }
+        let targets = sorted.admitted.map { unit.targets[$0] }
+        if targets.isEmpty { return result }
+        let answers = await sender.send(payload, to: targets.map { pushTarget(send, $0) })
+        watch(zip(targets, answers).map { ($0.registration.content.handle, $1) })
         var dead: [(StoredRegistration, Timestamp?)] = []
-        for (target, answer) in zip(unit.targets, answers) {
+        for (index, (target, answer)) in zip(sorted.admitted, zip(targets, answers)) {
             switch answer {
             case .accepted: result.add(.success, unit.platform)
+            case .replaced(let handle):
+                result.add(.success, unit.platform)
+                try await replace(target, by: handle, send)
             case .dead(let outcome, let reason, let asOf):
                 failed(target, outcome, reason)
                 dead.append((target, asOf))
             case .refused(let outcome, let reason): failed(target, outcome, reason)
             case .retry(let outcome, let reason, let after):
-                let count = (attemptCounts[target.number] ?? 0) + 1
+                // Who went first for all loses no try by it.
+                let count = (attemptCounts[target.number] ?? 0) + (sorted.probes.contains(index) ? 0 : 1)
                 var random = random
                 let jitter = Double.random(in: 0..<1, using: &random)
-                let due = time.now + retry.delay(afterAttempt: count - 1, asked: after, jitter: jitter)
+                let due =
+                    time.now + retry.delay(afterAttempt: max(0, count - 1), asked: after, jitter: jitter)
                 guard count < retry.attemptCountMax, due < end else {
                     failed(target, outcome, reason)
                     continue
@@ -77,8 +105,15 @@ extension Dispatcher {
                 )
             }
         }
-        try await remove(dead, of: unit.targets.count, send)
+        try await remove(dead, of: targets.count, send)
         return result
+    }
+
+    /// Opens and closes circuits by what the services answered.
+    nonisolated func watch(_ answers: [(handle: PlatformHandle, answer: TargetAnswer)]) {
+        for (service, change, reason) in circuits.record(answers, now: time.now) {
+            observer.circuitChanged(hub: hub, service, change, reason: reason)
+        }
     }
 
     /// Tries again what is due, page by page.
@@ -147,6 +182,23 @@ extension Dispatcher {
             outcome: outcome,
             reason: reason
         )
+    }
+
+    /// The registrations of a handle that the platform replaced go on with the new one.
+    nonisolated func replace(
+        _ target: StoredRegistration,
+        by handle: PlatformHandle,
+        _ send: PendingSend
+    ) async throws {
+        let known = send.handles == nil ? [(target, nil)] : try await registrations(of: [(target, nil)])
+        for (target, _) in known {
+            _ = try await store.replaceHandle(
+                target.number,
+                change: target.change,
+                with: handle,
+                now: time.now
+            )
+        }
     }
 
     /// Batches below this size are too small to tell a mistake from dead devices.

@@ -48,12 +48,17 @@ extension Dispatcher {
             guard let sender = senders[payload.platform] else {
                 return all(.invalidCredentials, Self.noCredentials(payload.platform))
             }
+            // Somebody waits for it, and it tells of the service: an open circuit does not hold it back.
             let answers = await sender.send(payload, to: unit.targets.map { pushTarget(send, $0) })
+            watch(zip(unit.targets, answers).map { ($0.registration.content.handle, $1) })
             let answered = Array(zip(unit.targets, answers))
             let dead: [(StoredRegistration, Timestamp?)] = answered.compactMap { target, answer in
                 if case .dead(_, _, let asOf) = answer { (target, asOf) } else { nil }
             }
             try await remove(dead, of: unit.targets.count, send)
+            for case (let target, .replaced(let handle)) in answered {
+                try await replace(target, by: handle, send)
+            }
             return answered
         }
     }
@@ -69,7 +74,7 @@ extension Dispatcher {
             let outcome: Outcome
             var reason = ""
             switch answer {
-            case .accepted: outcome = .success
+            case .accepted, .replaced: outcome = .success
             case .dead(let why, let text, _), .retry(let why, let text, _), .refused(let why, let text):
                 (outcome, reason) = (why, text)
                 fail(send, target, outcome, reason)

@@ -41,6 +41,9 @@ package protocol DispatchObserver: Sendable {
         outcome: Outcome,
         reason: String
     )
+    /// Targets wait for an open circuit.
+    func deferred(hub: String, _ platform: Platform, count: Int)
+    func circuitChanged(hub: String, _ service: PushService, _ change: Circuit.Change, reason: String)
     /// Targets were tried, and what came of it is stored.
     func attempted(hub: String, _ result: AttemptResult)
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String)
@@ -66,6 +69,7 @@ package actor Dispatcher {
     let index: any AudienceIndex
     let queue: any SendQueue
     package nonisolated let senders: SenderDirectory
+    package nonisolated let circuits = Circuits()
     let time: any TimeSource
     let retry: RetryPolicy
     let random: InjectedRandom
@@ -104,6 +108,12 @@ package actor Dispatcher {
         self.retry = retry
         self.random = random
         self.observer = observer
+    }
+
+    /// Other senders take effect with the next block, and nothing is held against them.
+    package nonisolated func replace(_ senders: [Platform: any PlatformSender]) {
+        self.senders.replace(senders)
+        circuits.reset()
     }
 
     /// Sends that wait for a place, are under way, and whose time comes later: scheduled ones, and those whose targets wait for

@@ -104,6 +104,24 @@ package enum InstallationRules {
         return installation
     }
 
+    /// The installation once the platform gave the channel of a slot another handle.
+    package static func moved(
+        _ installation: Installation,
+        _ slot: InstallationSlot,
+        to handle: PlatformHandle
+    ) -> Installation {
+        var installation = installation
+        guard let tile = slot.tile else {
+            installation.handle = handle
+            return installation
+        }
+        for index in installation.secondaryTiles.indices where installation.secondaryTiles[index].name == tile
+        {
+            installation.secondaryTiles[index].handle = handle
+        }
+        return installation
+    }
+
     // MARK: Records
 
     private static let recordVersion: UInt8 = 1

@@ -100,6 +100,14 @@ package protocol RegistrationStore: Sendable {
     /// Removes a registration whose handle is dead, unless it was written after `change`. That of an installation takes those of
     /// the same channel with it, and the installation notes that its channel has expired.
     func removeDead(_ number: UInt32, change: Int64) async throws -> Bool
+    /// Gives a registration the handle that its device has now, unless it was written after `change`. That of an installation takes
+    /// the others of the same channel along, and the installation has the new one.
+    func replaceHandle(
+        _ number: UInt32,
+        change: Int64,
+        with handle: PlatformHandle,
+        now: Timestamp
+    ) async throws -> Bool
 }
 
 /// What an index knows of a registration.
@@ -305,6 +313,8 @@ package struct PushTarget: Sendable, Equatable {
 /// How a platform answered for one target.
 package enum TargetAnswer: Sendable, Equatable {
     case accepted
+    /// Accepted, and the device has another handle from now on.
+    case replaced(by: PlatformHandle)
     /// The handle is dead for good, as of a moment if the platform says so.
     case dead(Outcome, reason: String, asOf: Timestamp?)
     /// Worth another try; the platform may say when.

@@ -154,6 +154,45 @@ extension Connection {
         return written
     }
 
+    /// Gives a row another handle; it keeps its number and its id.
+    func move(
+        _ old: StoredRegistration,
+        to handle: PlatformHandle,
+        now: Timestamp,
+        _ quota: RegistrationQuota
+    ) throws -> Written {
+        var content = old.registration.content
+        content.handle = handle
+        let new = NewRegistration(
+            id: old.registration.id,
+            content: content,
+            expires: old.registration.expires,
+            isManaged: old.isManaged,
+            slot: old.slot
+        )
+        return try write(new, over: old, now: now, quota)
+    }
+
+    /// Gives the channel of a slot another handle, in the installation and in the rows that need it.
+    func moveChannel(
+        _ slot: InstallationSlot,
+        to handle: PlatformHandle,
+        now: Timestamp,
+        _ quota: RegistrationQuota
+    ) throws -> Written {
+        if let stored = try installation(slot.installation) {
+            try save(
+                InstallationRules.moved(stored.installation, slot, to: handle),
+                isManaged: stored.isManaged
+            )
+        }
+        var written = Written()
+        for row in try rows(of: slot.installation) where row.slot?.tile == slot.tile {
+            written.changes += try move(row, to: handle, now: now, quota).changes
+        }
+        return written
+    }
+
     /// Notes that the channel of a slot is dead, and removes the rows that need it.
     func expireChannel(_ slot: InstallationSlot) throws -> Written {
         if let stored = try installation(slot.installation) {

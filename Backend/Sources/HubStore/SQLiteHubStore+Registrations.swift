@@ -81,6 +81,22 @@ extension SQLiteHubStore: RegistrationStore {
         }.changes.isEmpty
     }
 
+    package func replaceHandle(
+        _ number: UInt32,
+        change: Int64,
+        with handle: PlatformHandle,
+        now: Timestamp
+    ) async throws -> Bool {
+        let quota = quota
+        return try await !write { connection in
+            guard let old = try connection.stored(number: number), old.change == change else {
+                return Written()
+            }
+            guard let slot = old.slot else { return try connection.move(old, to: handle, now: now, quota) }
+            return try connection.moveChannel(slot, to: handle, now: now, quota)
+        }.changes.isEmpty
+    }
+
     func write(_ body: @escaping @Sendable (Connection) throws -> Written) async throws -> Written {
         let (index, quota) = (audienceIndex, quota)
         return try await database.write(

@@ -48,6 +48,30 @@ struct DispatchLog: DispatchObserver {
         if !result.retries.isEmpty { counters.add("hub_retries_total", result.retries.count) }
     }
 
+    func deferred(hub: String, _ platform: Platform, count: Int) {
+        counters.add("hub_deferrals_total{platform=\"\(platform.appName)\"}", count)
+    }
+
+    func circuitChanged(hub: String, _ service: PushService, _ change: Circuit.Change, reason: String) {
+        let (platform, origin) = (service.platform.appName, service.origin ?? "")
+        switch change {
+        case .opened(let until):
+            counters.add("hub_circuits_opened_total{platform=\"\(platform)\"}")
+            log.warning(
+                "circuit_opened",
+                [
+                    "hub": .string(hub), "platform": .string(platform), "origin": .string(origin),
+                    "until": .string(until.description), "reason": .string(reason),
+                ]
+            )
+        case .closed:
+            log.info(
+                "circuit_closed",
+                ["hub": .string(hub), "platform": .string(platform), "origin": .string(origin)]
+            )
+        }
+    }
+
     func queueFailed(hub: String, reason: String) {
         log.error("queue_failed", ["hub": .string(hub), "reason": .string(reason)])
     }

@@ -78,7 +78,7 @@ package actor HubHost: HubManagement {
 
     private func open(_ description: HubDescription) async throws {
         let (hub, store) = try await factory.open(description)
-        hub.dispatcher.senders.replace(try factory.senders(description, hub.dispatcher.senders))
+        hub.dispatcher.replace(try factory.senders(description, hub.dispatcher.senders))
         state.withLock { $0.open[description.name.lowercased()] = Open(hub: hub, store: store) }
         factory.opened(hub, store)
     }
@@ -98,7 +98,7 @@ package actor HubHost: HubManagement {
             guard let entry = catalog[hub.name] else { continue }
             made.append((hub, try factory.senders(entry.description, hub.dispatcher.senders)))
         }
-        for (hub, senders) in made { hub.dispatcher.senders.replace(senders) }
+        for (hub, senders) in made { hub.dispatcher.replace(senders) }
     }
 
     // MARK: Management
@@ -163,7 +163,7 @@ package actor HubHost: HubManagement {
         let senders = try check(new, hub.dispatcher.senders)
         try catalog.set(.init(description: new, isConfigured: old.isConfigured))
         hub.settings = HubSettings(new)
-        hub.dispatcher.senders.replace(senders)
+        hub.dispatcher.replace(senders)
         return new
     }
 

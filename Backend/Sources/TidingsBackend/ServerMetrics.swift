@@ -5,6 +5,7 @@ import ProcessLifecycle
 import PushGateway
 import PushTelemetry
 import SQLiteStorage
+import TidingsModels
 
 /// Connects what the parts know to the names of `/-/metrics`: docs/operations.md lists them.
 extension Metrics {
@@ -31,6 +32,11 @@ extension Metrics {
         gauges(["hub_sends_waiting", "hub_sends_under_way", "hub_sends_resting"], label) {
             guard let counts = try? await dispatcher.sendCounts() else { return [] }
             return [Double(counts.waiting), Double(counts.underWay), Double(counts.resting)]
+        }
+        for platform in Platform.allCases {
+            gauge("hub_circuits_open", "\(label),platform=\"\(platform.appName)\"") {
+                Double(dispatcher.circuits.openCount(platform))
+            }
         }
     }
 

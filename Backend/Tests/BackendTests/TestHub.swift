@@ -53,6 +53,8 @@ struct Silent: DispatchObserver {
         outcome: Outcome,
         reason: String
     ) {}
+    func deferred(hub: String, _ platform: Platform, count: Int) {}
+    func circuitChanged(hub: String, _ service: PushService, _ change: Circuit.Change, reason: String) {}
     func attempted(hub: String, _ result: AttemptResult) {}
     func queueFailed(hub: String, reason: String) {}
     func dispatchFailed(hub: String, _ id: NotificationID, reason: String) {}
@@ -119,11 +121,13 @@ struct TestHub {
         while try await hub.dispatcher.sendCounts().resting != count { await Task.yield() }
     }
 
-    func outcome(_ id: NotificationID) async throws -> NotificationDetails {
+    /// - Parameter step: Moves the clock on before each look.
+    func outcome(_ id: NotificationID, advancing step: Duration? = nil) async throws -> NotificationDetails {
         let deadline = ContinuousClock.now + .seconds(60)
         while true {
             let details = try await hub.details(id.text)
             if details.state.isFinal { return details }
+            if let step { clock.advance(by: step) }
             try #require(ContinuousClock.now < deadline, "the send is still \(details.state.rawValue)")
             // The store has no way to tell; a client of the protocol would ask again as well.
             try await Task.sleep(for: .milliseconds(2))

@@ -4,16 +4,19 @@ import JSONBytes
 import TidingsModels
 
 /// What ADM's answers mean (push services reference, sections 4.2 and 10).
-///
-/// A 200 may name another registration id, which replaces the one that was used. ``TargetAnswer`` has no word for that: the
-/// registration keeps the old one until the app, which Amazon tells of the new one too, registers again.
 enum ADMResponse {
-    static func answer(_ response: HTTPAnswer) -> TargetAnswer {
-        let word = (try? JSONValue(parsing: response.body))?["reason"]?.stringValue
+    /// A 200 may name another registration id, which replaces the one that was used.
+    static func answer(_ response: HTTPAnswer, for handle: PlatformHandle) -> TargetAnswer {
+        let json = try? JSONValue(parsing: response.body)
+        let word = json?["reason"]?.stringValue
         let reason = word ?? "status \(response.status.code)"
         let after = response.retryAfterSeconds.map { Duration.seconds($0) }
         switch response.status.code {
-        case 200: return .accepted
+        case 200:
+            guard let text = json?["registrationID"]?.stringValue, text != handle.text,
+                let current = try? PlatformHandle(text, platform: .adm)
+            else { return .accepted }
+            return .replaced(by: current)
         case 400:
             return switch word {
             case "InvalidRegistrationId": .dead(.badChannel, reason: reason, asOf: nil)

@@ -30,7 +30,7 @@ package final class ADMSender: PlatformSender {
         return await tokens.answer(from: client) { token in
             ADMPayload.request(payload, to: target, address: address, token: token, settings: settings)
         } _: {
-            ADMResponse.answer($0)
+            ADMResponse.answer($0, for: target.handle)
         }
     }
 }
