@@ -222,6 +222,7 @@ class World:
         self.context = ssl.create_default_context(cafile=self.ca)
         self.credentials = json.loads((self.state / "keys" / "gateway.json").read_text())
         self.apns = self.credentials["apns"]
+        self.certificate = self.state / "keys" / "apns-certificate.pem"
         self.account = self.state / "keys" / "fcm-service-account.json"
         self.project = self.credentials["fcm"]["projectId"]
         self.devices = []
@@ -394,6 +395,9 @@ async def aioapns(world, device):
     await send("another team", "403 InvalidProviderToken", through=client(team_id="ABCDEFGHJK"))
     await send("a certificate that no authority signed", "403 BadCertificate", through=APNs(
         client_cert=client_certificate(world.folder), ssl_context=ssl.create_default_context(cafile=world.ca), err_func=failed))
+    await send("the certificate that the gateway issued", "200", through=APNs(
+        client_cert=str(world.certificate), ssl_context=ssl.create_default_context(cafile=world.ca), err_func=failed))
+    await shows("the certificate that the gateway issued")
     old = aioapns.connection.JWTAuthorizationHeaderProvider
     header = old.get_header
     try:
@@ -519,6 +523,9 @@ async def kalyke(world, device):
         warnings.simplefilter("ignore", DeprecationWarning)
         certificate = client_certificate(world.folder)
         by_certificate = VoIPCertificateClient(use_sandbox=False, auth_key_filepath=certificate)
+        by_issued = VoIPCertificateClient(use_sandbox=False, auth_key_filepath=world.certificate)
+    await send("the certificate that the gateway issued", "its id", through=by_issued, config=VoIPApnsConfig(topic=TOPIC + ".voip"))
+    await shows("the certificate that the gateway issued")
     await send("a certificate that no authority signed", "BadCertificate", through=by_certificate, config=VoIPApnsConfig(topic=TOPIC + ".voip"))
     if world.has_faults:
         for status, reason in APPLE_REASONS:
@@ -1394,6 +1401,10 @@ def curl(world, apple, google, windows, browser):
 
     run("APNs takes a push", "200", push)
     check(name, "the device shows it", apple.shown() == "curl")
+    for topic in ([], ["-H", "apns-topic: net.example.other"]):
+        run(f"APNs takes the issued certificate in place of a token, {'its topic' if not topic else 'another topic'}", "200",
+            lambda: push(f"/3/device/{apple.handle}", "--cert", str(world.certificate), *topic, without=("authorization", "apns_topic")))
+        check(name, "the device shows it", apple.shown() == "curl")
     run("APNs takes an expiration of 0", "200", lambda: push(apns_expiration="0"))
     check(name, "the device shows it", apple.shown() == "curl")
     status, headers, _ = request(f"/3/device/{apple.handle}", *options(**bearer), data=payload)

@@ -37,7 +37,10 @@ final class HTTP2Connection: @unchecked Sendable {
         )
         nghttp2_option_del(option)
         var settings = [
-            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streamCountMax),
+            entry(
+                NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+                limits.firstStreamCount ?? limits.streamCountMax
+            ),
             entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.bodyBufferByteCountMax),
             entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.headByteCountMax),
         ]

@@ -8,6 +8,8 @@ package struct HTTPRequest: Sendable {
     package var clientAddress = ""
     /// SHA-256 of the certificate that the client showed, on a server that asks for one.
     package var clientCertificateHash: [UInt8]?
+    /// Shared by the requests of a connection, on a server that begins with few streams.
+    package var connection: ConnectionMemory?
 
     package init(head: HTTPRequestHead, body: RequestBody) {
         self.head = head
@@ -32,7 +34,7 @@ package struct HTTPResponse: Sendable {
     package var body: Body
     /// Set to turn the connection into a WebSocket; the status is then 101.
     package var webSocket: WebSocketAcceptance?
-    /// Nil in production.
+    /// Nil in production, but for ``TransportFault/streamLimit(_:)`` on a server that begins with few streams.
     package var fault: TransportFault?
 
     package init(_ status: HTTPStatus, _ fields: HTTPFields = [:], body: [UInt8] = []) {

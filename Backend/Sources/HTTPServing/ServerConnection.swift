@@ -32,6 +32,7 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
     let context: ServerContext
     private weak var owner: ServerLoop?
     private var isDraining = false
+    private let memory: ConnectionMemory?
     private enum Mode {
         case undecided([UInt8])
         case http1(HTTP1Connection)
@@ -47,6 +48,9 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
         self.stream = stream
         self.context = context
         self.owner = owner
+        let limits = context.limits
+        memory =
+            limits.firstStreamCount == nil ? nil : ConnectionMemory(streamCountMax: limits.streamCountMax)
         stream.deadline = stream.loop.nowMilliseconds + context.limits.headTimeout.wholeMilliseconds
     }
 
@@ -152,6 +156,7 @@ final class ServerConnection: StreamConnectionHandler, @unchecked Sendable {
         let handler = context.handler
         var request = request
         if context.asksForCertificate { request.clientCertificateHash = stream.peerCertificateHash }
+        request.connection = memory
         request.clientAddress = context.clientAddress(stream.peerAddress, request.fields)
         let received = request
         // Nobody waits for this task: its result goes to the connection, which may be gone by then.

@@ -14,6 +14,8 @@ package struct ServerLimits: Sendable {
     package var discardByteCountMax = 1 << 20
     /// Concurrent HTTP/2 streams per connection; more are refused.
     package var streamCountMax = 250
+    /// Concurrent streams of a new connection, until the handler allows ``streamCountMax``; nil for that from the start.
+    package var firstStreamCount: Int?
     /// Connections per server; more wait in the kernel's queue.
     package var connectionCountMax = 19_000
     /// From the first byte of a head to its last: 408.

@@ -8,6 +8,12 @@ package struct GatewayCredentials: Sendable {
         package var keyID: String
         package var teamID: String
         package var key: SigningKey
+        /// For providers that have no token.
+        package var certificate: ClientIdentity
+
+        static func newCertificate() throws(CredentialError) -> ClientIdentity {
+            try .make(name: "Apple Push Services: \(bundleID)", userID: bundleID)
+        }
     }
     package struct FCM: Sendable {
         package var projectID: String
@@ -52,6 +58,9 @@ package struct GatewayCredentials: Sendable {
         }
     }
 
+    /// The app that the issued certificate is for: the topic of a push without `apns-topic`.
+    package static let bundleID = "net.example.tidings"
+
     package var apns: APNs
     package var fcm: FCM
     package var wns: WNS
@@ -67,7 +76,12 @@ package struct GatewayCredentials: Sendable {
             return String(Digests.random(count).map { alphabet[Int($0) % alphabet.count] })
         }
         return GatewayCredentials(
-            apns: APNs(keyID: identifier(10), teamID: identifier(10), key: try .generate(.es256)),
+            apns: APNs(
+                keyID: identifier(10),
+                teamID: identifier(10),
+                key: try .generate(.es256),
+                certificate: try APNs.newCertificate()
+            ),
             fcm: FCM(
                 projectID: "tidings-" + identifier(6).lowercased(),
                 clientEmail: "push@tidings.invalid",
@@ -91,6 +105,7 @@ package struct GatewayCredentials: Sendable {
             "apns": .object([
                 "keyId": .string(apns.keyID), "teamId": .string(apns.teamID),
                 "privateKey": .string(try apns.key.privateKeyPEM()),
+                "certificate": .string(String(decoding: apns.certificate.pem, as: UTF8.self)),
             ]),
             "fcm": .object([
                 "projectId": .string(fcm.projectID), "clientEmail": .string(fcm.clientEmail),
@@ -108,7 +123,7 @@ package struct GatewayCredentials: Sendable {
         ])
     }
 
-    /// Nil when a member is missing. Keys that are newer than the file are made: those of Web Push and ADM, and FCM's server key.
+    /// Nil when a member is missing. Keys that are newer than the file are made: those of Web Push and ADM, FCM's server key, and APNs' certificate.
     package init?(_ json: JSONValue) throws(CredentialError) {
         func text(_ part: String, _ name: String) -> String? { json[part]?[name]?.stringValue }
         guard let apnsKeyID = text("apns", "keyId"), let teamID = text("apns", "teamId"),
@@ -125,6 +140,12 @@ package struct GatewayCredentials: Sendable {
         } else {
             webPush = try .make()
         }
+        let certificate: ClientIdentity
+        if let pem = text("apns", "certificate") {
+            certificate = try ClientIdentity(Array(pem.utf8))
+        } else {
+            certificate = try APNs.newCertificate()
+        }
         let adm: ADM
         if let id = text("adm", "clientId"), let secret = text("adm", "clientSecret") {
             adm = ADM(clientID: id, clientSecret: secret)
@@ -132,7 +153,12 @@ package struct GatewayCredentials: Sendable {
             adm = .make()
         }
         self.init(
-            apns: APNs(keyID: apnsKeyID, teamID: teamID, key: apnsKey),
+            apns: APNs(
+                keyID: apnsKeyID,
+                teamID: teamID,
+                key: apnsKey,
+                certificate: certificate
+            ),
             fcm: FCM(
                 projectID: projectID,
                 clientEmail: email,

@@ -101,13 +101,27 @@ package final class PushGateway: Sendable {
     }
 
     private func respond(to request: HTTPRequest, door: String) async -> HTTPResponse {
-        guard let faults else { return await answer(to: request, door: door, post) }
+        guard let faults else { return opening(request, await answer(to: request, door: door, post)) }
         if door == "-" { return await FaultEdge(table: faults).respond(to: request) }
         let transport = Mutex<TransportFault?>(nil)
-        var response = await answer(to: request, door: door) { message in
-            try await self.post(message, faults) { fault in transport.withLock { $0 = fault } }
-        }
-        response.fault = transport.withLock { $0 }
+        var response = opening(
+            request,
+            await answer(to: request, door: door) { message in
+                try await self.post(message, faults) { fault in transport.withLock { $0 = fault } }
+            }
+        )
+        if let fault = transport.withLock({ $0 }) { response.fault = fault }
+        return response
+    }
+
+    /// Lets a connection that began with one stream have more, once its provider is known.
+    private func opening(_ request: HTTPRequest, _ response: HTTPResponse) -> HTTPResponse {
+        guard let connection = request.connection else { return response }
+        // A refused provider is not known yet.
+        let isKnown = ![401, 403].contains(response.status.code)
+        guard isKnown, connection.update(APNsConnectionRules(), { $0.open() }) else { return response }
+        var response = response
+        response.fault = .streamLimit(connection.streamCountMax)
         return response
     }
 

@@ -232,6 +232,15 @@ package enum ConfigurationKeys {
             text throws(ConfigurationError) in
             configuration.gatewayAddress = try .init(text, key: "gateway.address")
         },
+        Key(
+            path: "gateway.apnsStrict",
+            help: "hold providers to Apple's rules for connections and for renewing tokens",
+            isSwitch: true
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.isAPNsStrict = try truth(text, "gateway.apnsStrict")
+        },
         Key(path: "gateway.publicURL", help: "how providers and devices reach the gateway") {
             $0.gatewayURL = $1
         },

@@ -4,8 +4,6 @@ import TidingsModels
 
 /// The credentials of the services that are no browser's, Apple's, Google's or Windows'.
 extension SettingsReader {
-    func mpns() throws -> MPNSSettings { MPNSSettings(gatewayOrigins: try origins("gatewayOrigins")) }
-
     func adm() throws -> ADMSettings {
         do {
             return try ADMSettings(

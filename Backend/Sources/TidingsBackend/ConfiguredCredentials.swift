@@ -14,15 +14,13 @@ extension SenderSettings {
             try reader.check()
             return reader
         }
-        if let reader = try reader(.apns, ["endpoint", "keyId", "teamId", "bundleId", "keyFile"]) {
-            apns = APNsSettings(
-                endpoint: try reader.url("endpoint", default: "https://api.push.apple.com"),
-                keyID: try reader.text("keyId"),
-                teamID: try reader.text("teamId"),
-                bundleID: try reader.text("bundleId"),
-                privateKey: String(decoding: try reader.file("keyFile"), as: UTF8.self)
-            )
-        }
+        apns = try reader(
+            .apns,
+            [
+                "endpoint", "bundleId", "keyId", "teamId", "keyFile", "certificateFile",
+                "certificatePasswordFile",
+            ]
+        )?.apns()
         if let reader = try reader(.fcmV1, ["endpoint", "serviceAccountFile"]) {
             let endpoint = try reader.url("endpoint", default: "https://fcm.googleapis.com")
             fcmV1 = try FCMv1Settings(
@@ -37,7 +35,7 @@ extension SenderSettings {
                 packageSID: try reader.text("packageSid"),
                 secretKey: try reader.text("secretKey"),
                 tokenURL: try reader.url("tokenURL", default: "https://login.live.com/accesstoken.srf"),
-                scope: reader.object["scope"]?.stringValue ?? "notify.windows.com",
+                scope: reader.object["scope"]?.stringValue,
                 gatewayOrigins: try reader.origins("gatewayOrigins"),
                 sendsDeliveryID: reader.object["gatewayOrigins"] != nil
             )
@@ -63,7 +61,7 @@ extension SenderSettings {
                 throw ConfigurationError("\(reader.place): \(failure)")
             }
         }
-        mpns = try reader(.mpns, ["gatewayOrigins"])?.mpns()
+        mpns = try reader(.mpns, ["gatewayOrigins", "certificateFile", "certificatePasswordFile"])?.mpns()
         adm = try reader(.adm, ["clientId", "clientSecret", "tokenURL", "sendURL"])?.adm()
         baidu = try reader(.baidu, ["apiKey", "secretKey", "endpoint"])?.baidu()
         xiaomi = try reader(.xiaomi, ["appSecret", "endpoint", "packageName"])?.xiaomi()
@@ -76,23 +74,25 @@ extension SenderSettings {
         fcmV1 = try credentials.fcmV1()
         wns = try credentials.wns()
         webPush = try credentials.webPush()
-        mpns = credentials.mpns()
+        mpns = try credentials.mpns()
         adm = try credentials.adm()
         baidu = try credentials.baidu()
         xiaomi = try credentials.xiaomi()
     }
 
     /// Those of a development hub: all towards the own gateway.
-    init(gateway credentials: GatewayCredentials, origin: String, bundleID: String) throws {
+    init(gateway credentials: GatewayCredentials, origin: String) throws {
         guard let endpoint = HTTPURL(origin), let tokenURL = HTTPURL(origin + "/accesstoken.srf") else {
             throw ConfigurationError("gateway.publicURL '\(origin)' is not a URL")
         }
         apns = APNsSettings(
             endpoint: endpoint,
-            keyID: credentials.apns.keyID,
-            teamID: credentials.apns.teamID,
-            bundleID: bundleID,
-            privateKey: try credentials.apns.key.privateKeyPEM()
+            credential: .token(
+                keyID: credentials.apns.keyID,
+                teamID: credentials.apns.teamID,
+                privateKey: try credentials.apns.key.privateKeyPEM()
+            ),
+            topic: GatewayCredentials.bundleID
         )
         fcmV1 = try FCMv1Settings(
             serviceAccount: try credentials.serviceAccount(origin: origin),

@@ -3,10 +3,10 @@ import PlatformSenders
 import TidingsModels
 
 extension DescribedCredentials {
-    /// Unauthenticated channels, which an `MpnsCredential` without properties stands for.
-    func mpns() -> MPNSSettings? {
-        guard let values = hub.credentials[.mpns], values["MpnsCertificate"] ?? "" == "" else { return nil }
-        return MPNSSettings()
+    /// An `MpnsCredential` without properties stands for unauthenticated channels.
+    func mpns() throws -> MPNSSettings? {
+        guard hub.credentials[.mpns] != nil else { return nil }
+        return MPNSSettings(identity: try identity(.mpns, "MpnsCertificate"))
     }
 
     func adm() throws -> ADMSettings? {

@@ -6,28 +6,52 @@ import PushCredentials
 import TidingsModels
 
 /// The credentials of a hub's description, as the senders take them (protocol reference, section 9.2). Nil where none are
-/// described, and for Apple's and Windows Phone's certificates, which no sender takes.
+/// described.
 struct DescribedCredentials {
     let hub: HubDescription
 
     init(_ hub: HubDescription) { self.hub = hub }
 
-    /// Token mode. The environment is told by the endpoint; .NET names a certificate gateway also in token mode.
+    /// The environment is told by the endpoint; .NET names a certificate gateway also in token mode.
     func apns() throws -> APNsSettings? {
-        guard let values = hub.credentials[.apns], let token = values["Token"], !token.isEmpty else {
-            return nil
+        guard let values = hub.credentials[.apns] else { return nil }
+        let endpoint = try Self.appleEndpoint(values["Endpoint"] ?? "")
+        if let identity = try identity(.apns, "ApnsCertificate") {
+            guard identity.userID != nil else {
+                throw ConfigurationError("the apns credential's ApnsCertificate names no bundle id (UID)")
+            }
+            return APNsSettings(endpoint: endpoint, credential: .certificate(identity), topic: nil)
         }
-        let settings = APNsSettings(
-            endpoint: try Self.appleEndpoint(values["Endpoint"] ?? ""),
-            keyID: values["KeyId"] ?? "",
-            teamID: values["AppId"] ?? "",
-            bundleID: values["AppName"] ?? "",
-            privateKey: Self.pem(token)
-        )
-        do throws(CredentialError) { _ = try SigningKey.privateKey(settings.privateKey) } catch {
+        guard let token = values["Token"], !token.isEmpty else { return nil }
+        let key = Self.pem(token)
+        do throws(CredentialError) { _ = try SigningKey.privateKey(key) } catch {
             throw ConfigurationError("the apns credential's Token is no private key: \(error)")
         }
-        return settings
+        return APNsSettings(
+            endpoint: endpoint,
+            credential: .token(
+                keyID: values["KeyId"] ?? "",
+                teamID: values["AppId"] ?? "",
+                privateKey: key
+            ),
+            topic: values["AppName"] ?? ""
+        )
+    }
+
+    /// Base64 of a PKCS#12 file, with its password in `CertificateKey`; nil when there is none.
+    func identity(_ platform: Platform, _ name: String) throws -> ClientIdentity? {
+        guard let values = hub.credentials[platform], let text = values[name], !text.isEmpty else {
+            return nil
+        }
+        let place = "the \(platform.rawValue) credential's \(name)"
+        guard let bytes = Base64.decode(String(text.filter { !$0.isWhitespace })) else {
+            throw ConfigurationError("\(place) is not base64")
+        }
+        let identity: ClientIdentity
+        do throws(CredentialError) {
+            identity = try ClientIdentity(bytes, password: values["CertificateKey"] ?? "")
+        } catch { throw ConfigurationError("\(place) cannot be used: \(error)") }
+        return identity
     }
 
     private static func appleEndpoint(_ text: String) throws -> HTTPURL {
@@ -76,6 +100,7 @@ struct DescribedCredentials {
         }
     }
 
+    /// With Entra's token endpoint in `WindowsLiveEndpoint`, `PackageSid` and `SecretKey` are the application's id and secret.
     func wns() throws -> WNSSettings? {
         guard let values = hub.credentials[.wns], let secret = values["SecretKey"], !secret.isEmpty else {
             return nil
@@ -84,7 +109,7 @@ struct DescribedCredentials {
         guard let tokenURL = HTTPURL(text) else {
             throw ConfigurationError("the wns credential's WindowsLiveEndpoint '\(text)' is not an address")
         }
-        let isOwn = tokenURL.host != "login.live.com"
+        let isOwn = !WNSSettings.isMicrosofts(tokenURL)
         return WNSSettings(
             packageSID: values["PackageSid"] ?? "",
             secretKey: secret,

@@ -3,6 +3,7 @@ import HTTPMessages
 import HubCore
 import OutboundHTTP
 import PlatformSenders
+import PushCredentials
 import TLSTransport
 import TidingsModels
 
@@ -31,9 +32,15 @@ struct SenderAssembly {
         return trust
     }
 
-    private func pool(_ endpoint: HTTPURL) throws -> HTTP2Pool {
+    private func pool(_ endpoint: HTTPURL, _ identity: ClientIdentity? = nil) throws -> HTTP2Pool {
         let pem = gatewayAuthority?.origin == endpoint.origin ? gatewayAuthority?.pem : nil
-        let tls = endpoint.scheme == "https" ? try TLSContext.client(trusting: pem, protocols: ["h2"]) : nil
+        let tls =
+            endpoint.scheme == "https"
+            ? try TLSContext.client(
+                trusting: pem,
+                showing: identity.map { ($0.certificateChain, $0.privateKey) },
+                protocols: ["h2"]
+            ) : nil
         return HTTP2Pool(origin: endpoint, tls: tls, on: EventLoopGroup.shared.next())
     }
 
@@ -47,7 +54,10 @@ struct SenderAssembly {
         let client = HTTPClient(trust: trust())
         if let apns = settings.apns {
             let known = (current[.apns] as? APNsSender).flatMap { $0.settings == apns ? $0 : nil }
-            senders[.apns] = try known ?? APNsSender(apns, pool: try pool(apns.endpoint), time: time)
+            var identity: ClientIdentity?
+            if case .certificate(let shown) = apns.credential { identity = shown }
+            senders[.apns] =
+                try known ?? APNsSender(apns, pool: try pool(apns.endpoint, identity), time: time)
         }
         if let fcm = settings.fcmV1 {
             let known = (current[.fcmV1] as? FCMv1Sender).flatMap { $0.settings == fcm ? $0 : nil }
@@ -64,7 +74,9 @@ struct SenderAssembly {
         }
         if let mpns = settings.mpns {
             let known = (current[.mpns] as? MPNSSender).flatMap { $0.settings == mpns ? $0 : nil }
-            senders[.mpns] = known ?? MPNSSender(mpns, client: client)
+            let identity = mpns.identity.map { ($0.certificateChain, $0.privateKey) }
+            senders[.mpns] =
+                known ?? MPNSSender(mpns, client: HTTPClient(trust: trust(), showing: identity))
         }
         if let adm = settings.adm {
             let known = (current[.adm] as? ADMSender).flatMap { $0.settings == adm ? $0 : nil }

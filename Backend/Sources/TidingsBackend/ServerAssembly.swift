@@ -123,6 +123,8 @@ struct ServerAssembly {
         // Of the reserved paths those that a service has besides.
         let inner =
             service == "hub" ? "files" : service == "gateway" && configuration.isDevelopment ? "faults" : ""
+        var limits = limits
+        if service == "gateway", configuration.isAPNsStrict { limits.firstStreamCount = 1 }
         let server = HTTPServer(
             limits: limits,
             tls: tls,
@@ -173,7 +175,7 @@ struct ServerAssembly {
                 throw ConfigurationError("\(keyPath) is damaged")
             }
             credentials = known
-            // A file of an earlier version has no keys for Web Push or ADM yet.
+            // A file of an earlier version has no certificate, and no keys for Web Push or ADM, yet.
             try Files.replace(keyPath, with: try credentials.json().serialized())
         } else {
             credentials = try GatewayCredentials.make()
@@ -212,6 +214,9 @@ struct ServerAssembly {
         endpoints.apnsKeyFile = key
         endpoints.apnsKeyID = credentials.apns.keyID
         endpoints.apnsTeamID = credentials.apns.teamID
+        let certificate = configuration.statePath + "/keys/apns-certificate.pem"
+        try Files.replace(certificate, with: credentials.apns.certificate.pem)
+        endpoints.apnsCertificateFile = certificate
         endpoints.vapidPublicKey = credentials.webPush.publicKey
     }
 
@@ -371,11 +376,7 @@ struct ServerAssembly {
                     senders =
                         own.isEmpty
                         ? try assembly.senders(
-                            SenderSettings(
-                                gateway: gateway,
-                                origin: origin,
-                                bundleID: TidingsServer.developmentBundleID
-                            )
+                            SenderSettings(gateway: gateway, origin: origin)
                         )
                         : own
                 } else if let settings = configured.first(where: {

@@ -95,6 +95,8 @@ public struct ServerConfiguration: Sendable {
     package var listenMode: ListenMode?
     /// Nil: as at the original in development, else strict.
     package var channelMode: ChannelMode?
+    /// The gateway holds against a connection what Apple does: one stream at first, one key, rarely another token.
+    package var isAPNsStrict = false
     /// How providers and devices reach the gateway.
     package var gatewayURL: String?
     package var backendHub: String?

@@ -28,13 +28,13 @@ public final class TidingsServer: Sendable {
         package var apnsKeyFile: String?
         package var apnsKeyID: String?
         package var apnsTeamID: String?
+        package var apnsCertificateFile: String?
         /// The VAPID key of the development hub, base64url: what a page or device subscribes with.
         package var vapidPublicKey: String?
     }
 
     /// The hub of `--dev`.
     package static let developmentHub = "tidings"
-    package static let developmentBundleID = "net.example.tidings"
     /// A send's details are kept so long after it ended.
     private static let retention = Duration.seconds(30 * 86400)
     private static let sweepInterval = Duration.seconds(60)

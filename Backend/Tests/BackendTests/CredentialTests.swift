@@ -1,6 +1,8 @@
 import HTTPMessages
 import JSONBytes
 import PlatformSenders
+import ProcessLifecycle
+import PushCredentials
 import PushGateway
 import Testing
 import TidingsConformance
@@ -49,6 +51,10 @@ struct CredentialTests {
         arguments: [
             (#""mpns":{"certificate":"x"}"#, ["news", "mpns", "'certificate'", "gatewayOrigins"]),
             (#""mpns":{"gatewayOrigins":["push"]}"#, ["'gatewayOrigins'", "http"]),
+            (#""mpns":{"certificateFile":"/nowhere.p12"}"#, ["mpns", "'/nowhere.p12'", "does not exist"]),
+            (#""apns":{"certificatePasswordFile":"x"}"#, ["apns", "without 'certificateFile'"]),
+            (#""apns":{"certificateFile":"/dev/null"}"#, ["apns", "'certificateFile' cannot be used"]),
+            (#""apns":{"teamId":"t","keyFile":"f"}"#, ["apns", "'keyId' is missing"]),
             (#""adm":{"clientSecret":"s"}"#, ["news", "adm", "'clientId' is missing"]),
             (#""adm":{"clientId":"c","clientSecret":"s","tokenURL":"x"}"#, ["'tokenURL'", "http"]),
             (#""adm":{"clientId":"c","clientSecret":"s","sendURL":"https://a/b"}"#, ["'sendURL'", "{0}"]),
@@ -63,6 +69,25 @@ struct CredentialTests {
     func refusals(members: String, words: [String]) {
         let error = #expect(throws: ConfigurationError.self) { try configured(members) }
         for word in words { #expect(error?.description.contains(word) == true, "\(word): \(error as Any)") }
+    }
+
+    @Test(
+        "a certificate's file stands in place of a token's key, and names the topic unless the configuration does"
+    )
+    func certificateFile() throws {
+        let folder = try Files.makeScratchFolder("tidings-credentials")
+        defer { Files.removeTree(folder) }
+        let named = try ClientIdentity.make(name: "n", userID: "net.example.app")
+        try Files.replace(folder + "/named.pem", with: named.pem)
+        let file = "\"certificateFile\":\"\(folder)/named.pem\""
+        let apns = try #require(try configured("\"apns\":{\(file)}").apns)
+        #expect(apns.credential == .certificate(named) && apns.topic == nil)
+        #expect(try configured("\"apns\":{\(file),\"bundleId\":\"b\"}").apns?.topic == "b")
+        #expect(try configured("\"mpns\":{\(file)}").mpns == MPNSSettings(identity: named))
+        let error = #expect(throws: ConfigurationError.self) {
+            try configured("\"apns\":{\(file),\"keyId\":\"k\"}")
+        }
+        #expect(error?.description.contains("exclude each other") == true)
     }
 
     @Test("a hub's description: the original's properties and defaults")
@@ -84,10 +109,41 @@ struct CredentialTests {
         #expect(settings.adm?.clientID == "c" && settings.adm?.sendsDeliveryID == false)
         #expect(settings.baidu?.endpoint == (try url("https://api.tuisong.baidu.com")))
         #expect(settings.xiaomi?.endpoint == (try url("https://api.xmpush.global.xiaomi.com")))
-        let none = try SenderSettings(
-            HubDescription(name: "news", credentials: [.mpns: ["MpnsCertificate": "x"]])
+        let none = try SenderSettings(HubDescription(name: "news"))
+        #expect(
+            none.apns == nil && none.mpns == nil && none.adm == nil && none.baidu == nil && none.xiaomi == nil
         )
-        #expect(none.mpns == nil && none.adm == nil && none.baidu == nil && none.xiaomi == nil)
+        for (name, platform) in [("MpnsCertificate", Platform.mpns), ("ApnsCertificate", .apns)] {
+            let identity = try ClientIdentity.make(name: "n", userID: "net.example.app")
+            let described = try SenderSettings(
+                HubDescription(name: "news", credentials: [platform: [name: Base64.encode(identity.pem)]])
+            )
+            if platform == .mpns {
+                #expect(described.mpns == MPNSSettings(identity: identity))
+            } else {
+                #expect(described.apns?.credential == .certificate(identity) && described.apns?.topic == nil)
+            }
+            let error = #expect(throws: ConfigurationError.self) {
+                try SenderSettings(HubDescription(name: "news", credentials: [platform: [name: "x"]]))
+            }
+            #expect(error?.description.contains(name) == true)
+        }
+        let entra = "https://login.microsoftonline.com/contoso/oauth2/v2.0/token"
+        for (endpoint, scope) in [
+            (entra, "https://wns.windows.com/.default"),
+            ("https://login.live.com/accesstoken.srf", "notify.windows.com"),
+        ] {
+            let wns = try SenderSettings(
+                HubDescription(
+                    name: "news",
+                    credentials: [
+                        .wns: ["PackageSid": "id", "SecretKey": "s", "WindowsLiveEndpoint": endpoint]
+                    ]
+                )
+            ).wns
+            // Microsoft's own service makes no gateway of ours.
+            #expect(wns?.scope == scope && wns?.gatewayOrigins == [] && wns?.sendsDeliveryID == false)
+        }
         for bad in ["https://a.example/x", "https://{0}.example/"] {
             let adm = ["ClientId": "c", "ClientSecret": "s", "SendUrlTemplate": bad]
             let error = #expect(throws: ConfigurationError.self) {

@@ -18,6 +18,13 @@ static inline CURLcode tidings_curl_set_string(CURL *_Nonnull easy, CURLoption o
 static inline CURLcode tidings_curl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value) {
     return curl_easy_setopt(easy, option, value);
 }
+/// Copies the bytes.
+static inline CURLcode tidings_curl_set_bytes(
+    CURL *_Nonnull easy, CURLoption option, const void *_Nonnull bytes, size_t count
+) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
 typedef size_t (*tidings_curl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
 static inline CURLcode tidings_curl_set_write(CURL *_Nonnull easy, tidings_curl_data_callback _Nonnull callback) {
     return curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callback);

@@ -59,6 +59,7 @@ static inline int tidings_x509_add_extension(
     X509_EXTENSION_free(extension);
     return added;
 }
+#include "identity.h"
 #include "p256.h"
 #endif
 #endif

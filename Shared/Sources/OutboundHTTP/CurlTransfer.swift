@@ -16,6 +16,7 @@ final class CurlTransfer: @unchecked Sendable {
     init(
         _ request: OutboundRequest,
         authorityFile: String?,
+        identity: HTTPClient.Identity?,
         userAgent: String,
         _ continuation: CheckedContinuation<HTTPAnswer, any Error>
     ) {
@@ -53,6 +54,20 @@ final class CurlTransfer: @unchecked Sendable {
         if let authorityFile {
             tidings_curl_set_string(easy, CURLOPT_CAINFO, authorityFile)
             tidings_curl_set_string(easy, CURLOPT_CAPATH, nil)
+        }
+        if let identity {
+            tidings_curl_set_bytes(
+                easy,
+                CURLOPT_SSLCERT_BLOB,
+                identity.certificateChain,
+                identity.certificateChain.count
+            )
+            tidings_curl_set_bytes(
+                easy,
+                CURLOPT_SSLKEY_BLOB,
+                identity.privateKey,
+                identity.privateKey.count
+            )
         }
         setMethod(request.method, easy)
         tidings_curl_set_write(easy) { bytes, size, count, context in

@@ -7,17 +7,25 @@ package import HTTPMessages
 package final class HTTPClient: Sendable {
     private let engine: CurlEngine
     private let trust: OutboundTrust
+    private let identity: Identity?
     private let userAgent: String
 
-    /// - Parameter idleTimeout: After so long without a request every kept connection is closed.
+    /// PEM texts; the leaf first.
+    package typealias Identity = (certificateChain: [UInt8], privateKey: [UInt8])
+
+    /// - Parameters:
+    ///   - identity: Shown to every server that asks for a certificate.
+    ///   - idleTimeout: After so long without a request every kept connection is closed.
     package init(
         trust: OutboundTrust = OutboundTrust(),
+        showing identity: Identity? = nil,
         userAgent: String = "tidings",
         loop: EventLoop? = nil,
         idleTimeout: Duration = .seconds(60)
     ) {
         engine = CurlEngine(on: loop ?? EventLoopGroup.shared.next(), idleTimeout: idleTimeout)
         self.trust = trust
+        self.identity = identity
         self.userAgent = userAgent
     }
 
@@ -28,6 +36,7 @@ package final class HTTPClient: Sendable {
             let transfer = CurlTransfer(
                 request,
                 authorityFile: trust.authorityFiles[request.url.origin],
+                identity: identity,
                 userAgent: userAgent,
                 continuation
             )

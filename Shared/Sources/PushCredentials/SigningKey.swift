@@ -45,7 +45,7 @@ package final class SigningKey: @unchecked Sendable {
             ? text.replacing("\\n", with: "\n")
             : "-----BEGIN PRIVATE KEY-----\n\(wrapped(text))\n-----END PRIVATE KEY-----\n"
         return try read(pem, "the private key is not PEM (PKCS#8)") {
-            PEM_read_bio_PrivateKey($0, nil, nil, nil)
+            tidings_read_private_key($0, nil)
         }
     }
 

@@ -29,7 +29,7 @@ enum Certificates {
     }
 
     static func readKey(_ pem: [UInt8]) throws(TLSError) -> CertificateKey {
-        let key = try withReader(of: pem) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
+        let key = try withReader(of: pem) { tidings_read_private_key($0, nil) }
         guard let key else { throw TLSError("cannot read the private key") }
         return CertificateKey(owning: key)
     }

@@ -13,6 +13,8 @@ struct TLSConnection: ~Copyable {
 
     private let ssl: OpaquePointer
     private(set) var isEstablished = false
+    /// SHA-256 of the certificate that the peer showed in the handshake.
+    private(set) var peerCertificateHash: [UInt8]?
 
     init(
         server context: TLSContext,
@@ -62,6 +64,7 @@ struct TLSConnection: ~Copyable {
         let result = SSL_do_handshake(ssl)
         guard result == 1 else { return progress(of: result) }
         isEstablished = true
+        peerCertificateHash = Self.peerCertificateHash(ssl)
         return .done(0)
     }
 
@@ -74,7 +77,7 @@ struct TLSConnection: ~Copyable {
         return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
     }
 
-    var peerCertificateHash: [UInt8]? {
+    private static func peerCertificateHash(_ ssl: OpaquePointer) -> [UInt8]? {
         guard let pointer = SSL_get1_peer_certificate(ssl) else { return nil }
         let certificate = Certificate(owning: pointer)
         var hash = [UInt8](repeating: 0, count: 32)

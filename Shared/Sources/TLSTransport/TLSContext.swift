@@ -41,18 +41,7 @@ package final class TLSContext: @unchecked Sendable {
         protocols: [String] = ["h2", "http/1.1"]
     ) throws(TLSError) -> TLSContext {
         let context = try TLSContext(TLS_server_method(), protocols: protocols)
-        let chain = try Certificates.read(certificateChain)
-        guard let leaf = chain.first else { throw TLSError("the certificate file holds no certificate") }
-        guard SSL_CTX_use_certificate(context.pointer, leaf.pointer) == 1 else {
-            throw TLSError("cannot use the certificate")
-        }
-        for issuer in chain.dropFirst() where SSL_CTX_add0_chain_cert_up(context.pointer, issuer) != 1 {
-            throw TLSError("cannot use the certificate chain")
-        }
-        let key = try Certificates.readKey(privateKey)
-        guard SSL_CTX_use_PrivateKey(context.pointer, key.pointer) == 1,
-            SSL_CTX_check_private_key(context.pointer) == 1
-        else { throw TLSError("the private key does not belong to the certificate") }
+        try context.show(certificateChain, privateKey)
         tidings_ssl_no_tickets(context.pointer)
         // The context owns the array that the callback reads, and outlives every connection made from it.
         SSL_CTX_set_alpn_select_cb(
@@ -63,13 +52,32 @@ package final class TLSContext: @unchecked Sendable {
         return context
     }
 
+    /// What the peer learns of this side, from PEM text.
+    private func show(_ certificateChain: [UInt8], _ privateKey: [UInt8]) throws(TLSError) {
+        let chain = try Certificates.read(certificateChain)
+        guard let leaf = chain.first else { throw TLSError("the certificate file holds no certificate") }
+        guard SSL_CTX_use_certificate(pointer, leaf.pointer) == 1 else {
+            throw TLSError("cannot use the certificate")
+        }
+        for issuer in chain.dropFirst() where SSL_CTX_add0_chain_cert_up(pointer, issuer) != 1 {
+            throw TLSError("cannot use the certificate chain")
+        }
+        let key = try Certificates.readKey(privateKey)
+        guard SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1, SSL_CTX_check_private_key(pointer) == 1
+        else { throw TLSError("the private key does not belong to the certificate") }
+    }
+
     /// A client's context. Without `trusting` the machine's trust store decides; with it only those PEM
     /// certificates do.
+    ///
+    /// - Parameter identity: PEM texts, shown to a server that asks for a certificate.
     package static func client(
         trusting authorities: [UInt8]? = nil,
+        showing identity: (certificateChain: [UInt8], privateKey: [UInt8])? = nil,
         protocols: [String]
     ) throws(TLSError) -> TLSContext {
         let context = try TLSContext(TLS_client_method(), protocols: protocols)
+        if let identity { try context.show(identity.certificateChain, identity.privateKey) }
         SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
         if let authorities {
             let store = SSL_CTX_get_cert_store(context.pointer)

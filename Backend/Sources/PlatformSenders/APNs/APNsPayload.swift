@@ -4,15 +4,20 @@ import OutboundHTTP
 import TidingsModels
 
 /// The request for one device (Apple: "Sending notification requests to APNs").
+///
+/// Without a token the connection's certificate tells who sends.
 enum APNsPayload {
     static func request(
         _ payload: PlatformPayload,
         to target: PushTarget,
-        token: String,
+        token: String?,
         settings: APNsSettings
     ) -> HTTP2Request {
-        var fields: [HTTP2Request.Field] = [.init("authorization", "bearer " + token)]
-        if payload.header("apns-topic") == nil { fields.append(.init("apns-topic", settings.bundleID)) }
+        var fields: [HTTP2Request.Field] = []
+        if let token { fields.append(.init("authorization", "bearer " + token)) }
+        if let topic = settings.topic, payload.header("apns-topic") == nil {
+            fields.append(.init("apns-topic", topic))
+        }
         for header in payload.headers where header.name != "apns-id" {
             fields.append(.init(header.name, header.value))
         }

@@ -3,13 +3,14 @@ package import HubCore
 package import OutboundHTTP
 import TidingsModels
 
-/// Sends to Windows phones over HTTP/1.1, one request per channel, to unauthenticated channels.
+/// Sends to Windows phones over HTTP/1.1, one request per channel.
 package final class MPNSSender: PlatformSender {
     package let settings: MPNSSettings
     private let client: HTTPClient
     /// Requests under way at a time.
     private static let concurrencyMax = 64
 
+    /// - Parameter client: Shows the settings' certificate, if there is one.
     package init(_ settings: MPNSSettings, client: HTTPClient) {
         self.settings = settings
         self.client = client

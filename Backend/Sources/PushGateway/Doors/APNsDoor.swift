@@ -58,7 +58,11 @@ final class APNsDoor: Sendable {
         let id = request.fields["apns-id"] ?? UUIDText.random()
         do throws(Refusal) {
             try await handle(request, id: id, post: post)
-            return HTTPResponse(200, ["apns-id": id])
+            var response = HTTPResponse(200, ["apns-id": id])
+            if request.connection != nil, Self.isSandbox(request.head.authority) {
+                response.fields["apns-unique-id"] = UUIDText.random()
+            }
+            return response
         } catch {
             var body: JSONValue = .object(["reason": .string(error.reason)])
             if let timestamp = error.timestamp {
@@ -71,6 +75,12 @@ final class APNsDoor: Sendable {
             fields["retry-after"] = error.retryAfter.map { String($0) }
             return HTTPResponse(error.status, fields, body: body.serialized())
         }
+    }
+
+    /// Apple's development environment names each push for its delivery log.
+    private static func isSandbox(_ authority: String) -> Bool {
+        let host = authority.lowercased()
+        return host.hasPrefix("api.sandbox.") || host.hasPrefix("api.development.")
     }
 
     private func handle(_ request: HTTPRequest, id: String, post: PostMessage) async throws(Refusal) {
@@ -86,8 +96,8 @@ final class APNsDoor: Sendable {
         for name in Set(request.fields.lines.map { $0.name.lowercased() }) where name.hasPrefix("apns-") {
             guard request.fields.all(name).count == 1 else { throw Refusal(400, "DuplicateHeaders") }
         }
-        try authenticate(request)
-        let message = try await message(request, handle)
+        let provider = try authenticate(request)
+        let message = try await message(request, handle, provider)
         let result: PostResult
         do { result = try await post(message) } catch { throw Refusal(500, "InternalServerError") }
         switch result {
@@ -99,13 +109,42 @@ final class APNsDoor: Sendable {
         }
     }
 
-    private func authenticate(_ request: HTTPRequest) throws(Refusal) {
-        guard let text = AccessTokens.bearer(request.fields) else {
-            // The gateway issues keys and no certificates, so that every certificate is a stranger's.
-            let hasCertificate = request.clientCertificateHash != nil
-            throw Refusal(403, hasCertificate ? "BadCertificate" : "MissingProviderToken")
+    /// How a provider proved who it is.
+    private enum Provider {
+        case token
+        /// With the app that it is for.
+        case certificate(topic: String?)
+    }
+
+    private func authenticate(_ request: HTTPRequest) throws(Refusal) -> Provider {
+        if let text = AccessTokens.bearer(request.fields) {
+            try check(text, request.connection)
+            return .token
         }
+        guard let shown = request.clientCertificateHash else { throw Refusal(403, "MissingProviderToken") }
+        // Whose certificate it is was proved in the handshake, by its key. Every other than the issued one is a stranger's.
+        guard shown == credentials.certificate.fingerprint, time.now < credentials.certificate.expires else {
+            throw Refusal(403, "BadCertificate")
+        }
+        return .certificate(topic: credentials.certificate.userID)
+    }
+
+    /// - Parameter connection: In strict mode, what the provider showed on it before.
+    private func check(_ text: String, _ connection: ConnectionMemory?) throws(Refusal) {
         let now = time.now
+        guard let connection else { return try check(text, now) }
+        let token = WebToken(text)
+        let keyID = token?.header["kid"]?.stringValue ?? ""
+        let isOwnTeam = token?.claims["iss"]?.stringValue == credentials.teamID
+        let refusal = connection.update(APNsConnectionRules()) {
+            $0.refusal(text, keyID: keyID, isOwnTeam: isOwnTeam, now: now)
+        }
+        if let refusal { throw Refusal(HTTPStatus(refusal.status), refusal.reason) }
+        try check(text, now)
+        connection.update(APNsConnectionRules()) { $0.accept(text, keyID: keyID, now: now) }
+    }
+
+    private func check(_ text: String, _ now: Timestamp) throws(Refusal) {
         if let until = verified.withLock({ $0[text] }) {
             guard now <= until else { throw Refusal(403, "ExpiredProviderToken") }
             return
@@ -133,10 +172,13 @@ final class APNsDoor: Sendable {
 
     private func message(
         _ request: HTTPRequest,
-        _ handle: PlatformHandle
+        _ handle: PlatformHandle,
+        _ provider: Provider
     ) async throws(Refusal) -> GatewayMessage {
         let fields = request.fields
-        guard let topic = fields["apns-topic"] else { throw Refusal(400, "MissingTopic") }
+        var topic = fields["apns-topic"]
+        if topic == nil, case .certificate(let own) = provider { topic = own }
+        guard let topic else { throw Refusal(400, "MissingTopic") }
         guard !topic.isEmpty, topic.utf8.allSatisfy({ HubTag.isLegal($0) }) else {
             throw Refusal(400, "BadTopic")
         }
@@ -163,9 +205,10 @@ final class APNsDoor: Sendable {
         guard !body.isEmpty else { throw Refusal(400, "PayloadEmpty") }
         if priority == "10", Self.isSilent(body) { throw Refusal(400, "BadPriority") }
         var headers: [String: String] = [:]
-        for name in ["apns-push-type", "apns-priority", "apns-topic", "apns-collapse-id", "apns-id"] {
+        for name in ["apns-push-type", "apns-priority", "apns-collapse-id", "apns-id"] {
             if let value = fields[name] { headers[name] = value }
         }
+        headers["apns-topic"] = topic
         return GatewayMessage(
             handle: handle,
             data: body,
