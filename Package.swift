@@ -181,6 +181,7 @@ let package = Package(
             dependencies: [
                 "HTTPMessages", "HTTPServing", "WebSocketFraming", "DeviceLink", "HubAPI", "HubCore",
                 "JSONBytes", "PushCredentials", "TagIndex", "TidingsModels", "XMLBytes", "HubServer",
+                "PushGateway", "PushTelemetry",
             ],
             path: "Backend/Fuzz/Targets",
             swiftSettings: settings

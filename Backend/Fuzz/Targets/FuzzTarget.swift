@@ -8,7 +8,8 @@ package struct FuzzTarget: Sendable {
         .http1Head, .http1Chunked, .webSocket, .json, .registrationXML, .tagExpression, .template,
         .accessSignature, .deviceLink, .url, .webToken, .multipart, .installation, .installationPatch,
         .registrationQuery,
-        .jobLine,
+        .jobLine, .apnsDoor, .fcmDoor, .legacyFCMDoor, .instanceIDDoor, .wnsDoor, .mpnsDoor, .admDoor,
+        .webPushDoor, .googleTokenDoor,
     ]
 
     package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

@@ -234,6 +234,8 @@ private final class Acceptor: @unchecked Sendable {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 accept()
+                // A child that is between fork and exec holds the socket as well: closing alone would leave it listening.
+                if let poll { shutdown(poll.descriptor, Int32(SHUT_RDWR)) }
                 poll?.close()
                 poll = nil
                 retry?.cancel()

@@ -1,12 +1,14 @@
 import HTTPMessages
 import PushCredentials
-import TidingsModels
+package import TidingsModels
 
 /// Opaque access tokens that need no table: purpose and expiry under a MAC.
-struct AccessTokens: Sendable {
+package struct AccessTokens: Sendable {
     let key: [UInt8]
 
-    func issue(_ purpose: String, expires: Timestamp) -> String {
+    package init(key: [UInt8]) { self.key = key }
+
+    package func issue(_ purpose: String, expires: Timestamp) -> String {
         let text = "\(purpose)|\(expires.seconds)"
         return Base64.encodeURL(Array(text.utf8)) + "."
             + Base64.encodeURL(Digests.hmacSHA256(key: key, Array(text.utf8)))

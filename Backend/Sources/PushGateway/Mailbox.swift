@@ -12,6 +12,11 @@ package struct Posted: Sendable {
     package var result: PostResult
     /// The device to wake.
     package var uaid: String?
+
+    package init(result: PostResult, uaid: String? = nil) {
+        self.result = result
+        self.uaid = uaid
+    }
 }
 
 /// Devices, their handles and what waits for them. Writes are on disk when a call returns.

@@ -233,6 +233,33 @@ struct HTTPServingTests {
         }
     }
 
+    @Test("a server that stopped does not listen on through a child that is being started")
+    func inheritedSocket() async throws {
+        var held: Int32 = -1
+        var port = 0
+        try await EchoServer.run { server in
+            port = try #require(HTTPURL(server.address)?.port)
+            // Such a child holds every descriptor until it runs its program.
+            let listening = try #require(
+                (Int32(0)..<1000).first { descriptor in
+                    var isListening: Int32 = 0
+                    var size = socklen_t(MemoryLayout<Int32>.size)
+                    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0
+                        && isListening == 1 && SocketAddress.localPort(of: descriptor) == port
+                }
+            )
+            held = dup(listening)
+        }
+        defer { close(held) }
+        let again = HTTPServer(
+            log: Log("test", to: .inMemory()),
+            counters: Counters(),
+            httpDate: { "" }
+        ) { _ in HTTPResponse(200) }
+        #expect(try again.start(host: "127.0.0.1", port: port) == port)
+        await again.drain(within: .zero)
+    }
+
     @Test("a draining server answers what it accepted and then refuses")
     func draining() async throws {
         try await EchoServer.run { server in

@@ -37,7 +37,10 @@ package final class StateFolder: Sendable {
             defer { lock = nil }
             return lock
         }
-        if let descriptor { close(descriptor) }
+        guard let descriptor else { return }
+        // A child that is between fork and exec holds the file open as well: closing alone would leave the lock to it.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
     }
 
     /// A folder below the state folder, made when needed.

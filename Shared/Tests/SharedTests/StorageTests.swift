@@ -1,4 +1,5 @@
 import EventLoops
+import Glibc
 import ProcessLifecycle
 import SQLiteStorage
 import Synchronization
@@ -122,7 +123,21 @@ struct StorageTests {
         defer { Files.removeTree(folder) }
         let first = try StateFolder(path: folder + "/a/b")
         #expect(throws: StateFolder.Failure.self) { try StateFolder(path: folder + "/a/b") }
-        withExtendedLifetime(first) {}
+        // A child that is being started holds every descriptor until it runs its program.
+        let path = "\(folder)/a/b/lock"
+        let lock = try #require(
+            (0..<1000).first { descriptor in
+                var link = [CChar](repeating: 0, count: 4096)
+                let count = readlink("/proc/self/fd/\(descriptor)", &link, link.count)
+                return count > 0
+                    && String(decoding: link.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                        .hasSuffix(path)
+            }
+        )
+        let held = dup(Int32(lock))
+        defer { close(held) }
+        first.release()
+        _ = try StateFolder(path: folder + "/a/b")
     }
 }
 
