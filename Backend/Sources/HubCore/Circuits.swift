@@ -9,7 +9,8 @@ package struct PushService: Hashable, Sendable {
     package var origin: String?
 
     init(_ handle: PlatformHandle) {
-        platform = handle.platform
+        // Legacy Google payloads travel as FCM v1.
+        platform = handle.platform == .gcm ? .fcmV1 : handle.platform
         switch handle.platform {
         case .wns, .mpns, .browser: origin = HTTPURL(handle.text)?.origin
         default: break
@@ -84,7 +85,7 @@ package final class Circuits: Sendable {
         guard let first = answers.first else { return [] }
         return circuits.withLock { circuits in
             // The usual case costs a look at each answer and nothing else.
-            let isTracked = circuits.keys.contains { $0.platform == first.handle.platform }
+            let isTracked = circuits.keys.contains { $0.platform == PushService(first.handle).platform }
             guard isTracked || answers.contains(where: { $0.answer.trouble != nil }) else { return [] }
             var changes: [(service: PushService, change: Circuit.Change, reason: String)] = []
             for (service, answers) in Dictionary(grouping: answers, by: { PushService($0.handle) }) {

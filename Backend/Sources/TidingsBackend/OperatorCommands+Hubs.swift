@@ -1,3 +1,4 @@
+import HTTPMessages
 import HubAPI
 import HubClient
 import JSONBytes
@@ -12,7 +13,8 @@ extension OperatorCommands {
                tidings hubs rotate NAME POLICY [--secondary]
 
         Takes a connection string of the namespace ('tidings keys' prints it); show, disable, enable, ttl, credential and rotate also one of the
-        hub with Manage. DURATION is such as P90D, or 'never'. A value that begins with @ is read from that file (Token=@AuthKey.p8).
+        hub with Manage. DURATION is such as P90D, or 'never'. A value that begins with @ is read from that file (Token=@AuthKey.p8,
+        ApnsCertificate=@push.p12).
         rotate gives a policy a new primary (or secondary) key and prints its connection string.
 
         """
@@ -121,7 +123,8 @@ extension OperatorCommands {
                 guard let bytes = try Files.read(String(value.dropFirst())) else {
                     throw ConfigurationError("the file '\(value.dropFirst())' does not exist")
                 }
-                value = String(decoding: bytes, as: UTF8.self)
+                // What is no text, as PKCS#12, stands in a description as base64.
+                value = String(validating: bytes, as: UTF8.self) ?? Base64.encode(bytes)
             }
             properties[parts[0]] = value
         }

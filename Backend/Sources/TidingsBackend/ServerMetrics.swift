@@ -33,7 +33,7 @@ extension Metrics {
             guard let counts = try? await dispatcher.sendCounts() else { return [] }
             return [Double(counts.waiting), Double(counts.underWay), Double(counts.resting)]
         }
-        for platform in Platform.allCases {
+        for platform in Platform.allCases where platform != .gcm {
             gauge("hub_circuits_open", "\(label),platform=\"\(platform.appName)\"") {
                 Double(dispatcher.circuits.openCount(platform))
             }

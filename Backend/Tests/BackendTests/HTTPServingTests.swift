@@ -241,7 +241,7 @@ struct HTTPServingTests {
             port = try #require(HTTPURL(server.address)?.port)
             // Such a child holds every descriptor until it runs its program.
             let listening = try #require(
-                (Int32(0)..<1000).first { descriptor in
+                (Int32(0)..<20_000).first { descriptor in
                     var isListening: Int32 = 0
                     var size = socklen_t(MemoryLayout<Int32>.size)
                     return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0

@@ -41,6 +41,7 @@ struct OperationTests {
                     continue
                 }
                 #expect(words.count == 2 && words[0].hasPrefix(current), "\(line) below \(current)")
+                #expect(samples[String(words[0])] == nil, "\(line) stands twice")
                 samples[String(words[0])] = Double(String(words[1]))
                 #expect(samples[String(words[0])] != nil, "\(line)")
             }

@@ -126,7 +126,7 @@ struct StorageTests {
         // A child that is being started holds every descriptor until it runs its program.
         let path = "\(folder)/a/b/lock"
         let lock = try #require(
-            (0..<1000).first { descriptor in
+            (0..<20_000).first { descriptor in
                 var link = [CChar](repeating: 0, count: 4096)
                 let count = readlink("/proc/self/fd/\(descriptor)", &link, link.count)
                 return count > 0
