@@ -1,9 +1,10 @@
-/// How long a device waits before it dials the gateway again.
+/// How long a device waits before it dials the gateway again: full jitter, anything from nothing up to a bound that doubles from
+/// ``delayMin`` to ``delayMax``.
 ///
-/// Doubles from ``delayMin`` up to ``delayMax``. `jitter` spreads a fleet that lost its gateway at one moment, so that
-/// it does not all return at one moment. No standard fixes these numbers.
+/// A fleet that lost its gateway at one moment comes back evenly over the bound. No standard fixes these numbers; a hello answer
+/// resets them.
 package struct ReconnectPolicy: Sendable {
-    package var delayMin = Duration.milliseconds(500)
+    package var delayMin = Duration.seconds(1)
     package var delayMax = Duration.seconds(60)
 
     package init() {}
@@ -14,6 +15,6 @@ package struct ReconnectPolicy: Sendable {
     package func delay(afterFailures count: Int, jitter: Double) -> Duration {
         precondition((0.0..<1.0).contains(jitter), "jitter is out of range")
         let doubled = delayMin * (1 << min(count, 16))
-        return min(doubled, delayMax) * (0.5 + jitter / 2)
+        return min(doubled, delayMax) * jitter
     }
 }

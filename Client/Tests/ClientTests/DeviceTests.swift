@@ -151,13 +151,14 @@ struct DeviceStateTests {
         #expect(names?["BreakingNewsCategories"] != nil)
     }
 
-    @Test("reconnecting waits longer each time, with jitter, up to a minute")
+    @Test("reconnecting waits anything up to a bound that doubles, up to a minute (full jitter)")
     func reconnect() {
         let policy = ReconnectPolicy()
-        #expect(policy.delay(afterFailures: 0, jitter: 0) == .milliseconds(250))
-        #expect(policy.delay(afterFailures: 0, jitter: 0.999) < .milliseconds(500))
-        #expect(policy.delay(afterFailures: 3, jitter: 0) == .seconds(2))
-        #expect(policy.delay(afterFailures: 1000, jitter: 0) == .seconds(30))
+        #expect(policy.delay(afterFailures: 0, jitter: 0) == .zero)
+        #expect(policy.delay(afterFailures: 0, jitter: 0.75) == .milliseconds(750))
+        #expect(policy.delay(afterFailures: 3, jitter: 0) == .zero)
+        #expect(policy.delay(afterFailures: 3, jitter: 0.5) == .seconds(4))
+        #expect(policy.delay(afterFailures: 1000, jitter: 0.5) == .seconds(30))
     }
 }
 
