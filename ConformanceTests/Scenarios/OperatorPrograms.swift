@@ -235,6 +235,34 @@ struct OperatorPrograms {
         }
     }
 
+    @Test("tidings broadcasts: set, listed, changed, removed, at a gateway in production")
+    func broadcasts() async throws {
+        try await ScratchFolder.run { folder in
+            let gateway = try Programs.start(
+                "tidings",
+                ["serve", "--services", "gateway", "--state", folder + "/g"] + Self.anyPort
+            )
+            let url = try await ready(gateway)["gateway"]?.stringValue ?? ""
+            func broadcasts(_ arguments: String...) async throws -> Programs.Output {
+                try await Programs.run("tidings", ["broadcasts"] + arguments, ["TIDINGS_GATEWAY": url])
+            }
+            let id = "remote-settings/monitor_changes"
+            for version in ["\"1\"", "\"2\""] {
+                #expect(try await broadcasts("set", id, version).status == 0)
+            }
+            #expect(try await broadcasts("set", "b", "1").status == 0)
+            #expect(try await broadcasts().lines == ["b  1  0", "\(id)  \"2\"  0"])
+            #expect(try await broadcasts("remove", "b").status == 0)
+            let json = try await broadcasts("--json").lines
+            let list = #"{"broadcasts":[{"id":"\#(id)","version":"\"2\"","subscribers":0}]}"#
+            #expect(json == [list])
+            let unknown = try await broadcasts("remove", "b")
+            #expect(unknown.status == 64 && unknown.errors.contains("There is no broadcast 'b'."))
+            gateway.send(SIGTERM)
+            #expect(try await gateway.end().status == 0)
+        }
+    }
+
     /// A mistake on the command line, and what the one line that answers it must name.
     private static let mistakes: [(program: String, arguments: String, named: String)] = [
         ("tidings", "send World --template a=b", "'World'"), ("tidings", "send --template a=b", "--everyone"),
@@ -250,6 +278,10 @@ struct OperatorPrograms {
         ("tidings", "registrations --connection Endpoint=x", "--connection"),
         ("tidings", "registrations --ca /nowhere", "/nowhere"), ("tidings", "outcomes", "missing"),
         ("tidings", "users list --state /nowhere", "/nowhere"),
+        ("tidings", "broadcasts dance", "'dance'"), ("tidings", "broadcasts set a", "a version"),
+        ("tidings", "broadcasts set a 1 more", "'more'"), ("tidings", "broadcasts remove", "an id"),
+        ("tidings", "broadcasts remove a more", "'more'"), ("tidings", "broadcasts --bogus", "--bogus"),
+        ("tidings", "broadcasts --gateway nowhere", "nowhere"),
         ("tidings", "keys --state /nowhere", "/nowhere"),
         ("tidings-device", "inbox more", "'more'"),
         ("tidings-device", "run more --gateway https://localhost", "'more'"),

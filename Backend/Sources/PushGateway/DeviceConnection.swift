@@ -17,13 +17,12 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private static let batchCount = 50
     /// Messages without a place in the mailbox that wait until it is read; more are dropped.
     private static let unstoredCountMax = 100
-    private static let pingInterval = Duration.seconds(300)
-    private static let pongDeadline = Duration.seconds(4)
 
     let loop: EventLoop
     private let channel: WebSocketChannel
     private let gateway: PushGateway
-    private var rules = GatewayLinkRules()
+    private var rules: GatewayLinkRules
+    private var keepalive: KeepaliveRules
     private(set) var uaid: String?
     private var lastSequence: Int64 = 0
     /// By version, with the trace header.
@@ -32,34 +31,37 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private var isReading = false
     private var hasNews = false
     private var isClosed = false
+    /// For hello, then for the next ping or pong.
     private var timer: LoopTimer?
+    private var subscriptions = BroadcastSubscriptions()
 
     init(_ channel: WebSocketChannel, gateway: PushGateway) {
         self.channel = channel
         self.gateway = gateway
         loop = channel.loop
-        timer = LoopTimer(on: loop, after: GatewayLinkRules.helloTimeout) { [unowned self] in
+        rules = GatewayLinkRules(gateway.times)
+        keepalive = KeepaliveRules(now: loop.now)
+        timer = LoopTimer(on: loop, after: gateway.times.hello) { [unowned self] in
             close(.handshakeTimeout)
         }
     }
 
     func received(_ event: WebSocketEvent) {
+        keepalive.received(now: loop.now)
         switch event {
         case .text(let text):
             do throws(LinkViolation) {
                 let frame = try DeviceFrame(parsing: text)
-                try act(on: try rules.received(frame, now: .milliseconds(Int64(loop.nowMilliseconds))))
+                try act(on: try rules.received(frame, now: loop.now))
             } catch { close(error) }
-        // Before hello the timer is the one that ends the wait for it.
-        case .pong: if uaid != nil { schedulePing() }
         case .binary: close(.unsupported)
-        case .ping, .close: break
+        case .ping, .pong, .close: break
         }
     }
 
     private func act(on action: GatewayLinkRules.Action) throws(LinkViolation) {
         switch action {
-        case .identify(let claimed): identify(claimed)
+        case .identify(let claimed, let broadcasts): identify(claimed, broadcasts)
         case .register(let channelID, let key, let platform): register(channelID, platform ?? .browser, key)
         case .unregister(let channelID): unregister(channelID)
         case .acknowledge(let acks): acknowledge(acks)
@@ -67,25 +69,47 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
             gateway.counters.add(
                 "gateway_nacks_total{code=\"\((301...303).contains(code) ? String(code) : "other")\"}"
             )
+        case .subscribe(let known): try subscribe(known)
         case .pong: send(.pong)
-        case .nothing: break
         }
     }
 
-    private func identify(_ claimed: String?) {
-        timer?.cancel()
+    /// A device that claims no id is new: nothing of it is in the mailbox.
+    private func identify(_ claimed: String?, _ broadcasts: [BroadcastID: String]) {
+        keepAlive()
+        guard let claimed else { return identified(gateway.newDeviceID(), broadcasts) }
         let gateway = gateway
-        run({
-            if let claimed, try await gateway.mailbox.isKnown(uaid: claimed) { return claimed }
-            return gateway.newDeviceID()
-        }) { connection, uaid in
-            connection.uaid = uaid
-            connection.send(.hello(uaid: uaid))
-            gateway.router.connected(uaid, connection)
-            gateway.counters.add("gateway_hellos_total")
-            connection.schedulePing()
-            connection.mailArrived()
+        run({ try await gateway.mailbox.isKnown(uaid: claimed) }) { connection, isKnown in
+            connection.identified(isKnown ? claimed : gateway.newDeviceID(), broadcasts)
+            if isKnown { connection.mailArrived() }
         }
+    }
+
+    private func identified(_ uaid: String, _ broadcasts: [BroadcastID: String]) {
+        do throws(LinkViolation) {
+            let news = try subscriptions.add(broadcasts, of: self, in: gateway.broadcasts)
+            self.uaid = uaid
+            send(.hello(uaid: uaid, broadcasts: news))
+            gateway.router.connected(uaid, self)
+            gateway.counters.add("gateway_hellos_total")
+        } catch { close(error) }
+    }
+
+    /// Answers only when there is something to tell.
+    private func subscribe(_ known: [BroadcastID: String]) throws(LinkViolation) {
+        guard uaid != nil else {
+            throw LinkViolation.state("broadcast_subscribe before hello was answered")
+        }
+        let news = try subscriptions.add(known, of: self, in: gateway.broadcasts)
+        if !news.isEmpty { send(.broadcast(news)) }
+    }
+
+    /// A broadcast has another version.
+    func broadcastChanged(_ id: BroadcastID, _ version: String, _ frame: [UInt8]) {
+        guard !isClosed, subscriptions.isNews(id, version) else { return }
+        send(frame)
+        keepalive.sentBroadcast(now: loop.now)
+        gateway.counters.add("gateway_broadcasts_sent_total")
     }
 
     private func register(_ channelID: String, _ platform: Platform, _ keyText: String?) {
@@ -163,7 +187,12 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         let gateway = gateway
         let after = lastSequence
         run({
-            try await gateway.mailbox.pending(uaid: uaid, after: after, countMax: room, now: gateway.time.now)
+            try await gateway.mailbox.pending(
+                uaid: uaid,
+                after: after,
+                countMax: room,
+                now: gateway.time.now
+            )
         }) {
             connection,
             messages in
@@ -206,8 +235,12 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     }
 
     private func send(_ frame: GatewayFrame) {
+        send(WebSocketEncoder.frame(.text, Array(frame.text.utf8)))
+    }
+
+    private func send(_ frame: [UInt8]) {
         guard !isClosed else { return }
-        channel.send(frames: WebSocketEncoder.frame(.text, Array(frame.text.utf8)))
+        channel.send(frames: frame)
         if channel.pendingByteCount > Self.queuedByteCountMax {
             gateway.counters.add("gateway_slow_devices_closed_total")
             close(.state("the device reads too slowly"))
@@ -236,19 +269,24 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         unstored = []
         timer?.cancel()
         timer = nil
+        subscriptions.end(of: self, in: gateway.broadcasts)
         if let uaid { gateway.router.disconnected(uaid, self) }
     }
 
-    /// A ping after a quiet while; without a pong in time the device is gone.
-    private func schedulePing() {
+    /// A ping after a quiet while; without a sign of life in time the device is gone.
+    private func keepAlive() {
         timer?.cancel()
         guard !isClosed else { return }
-        timer = LoopTimer(on: loop, after: Self.pingInterval) { [unowned self] in
+        let time: Duration
+        switch keepalive.due(now: loop.now, gateway.times) {
+        case .wait(let rest): time = rest
+        case .ping(let deadline):
             channel.send(frames: WebSocketEncoder.frame(.ping, []))
-            timer = LoopTimer(on: loop, after: Self.pongDeadline) { [unowned self] in
-                close(LinkViolation(closeCode: 1011, name: "PongTimeout", detail: "no pong in time"))
-            }
+            time = deadline
+        case .giveUp:
+            return close(LinkViolation(closeCode: 1011, name: "PongTimeout", detail: "no pong in time"))
         }
+        timer = LoopTimer(on: loop, after: time) { [unowned self] in keepAlive() }
     }
 
     /// Runs work off the loop and goes on with its result here; a failure closes the connection.

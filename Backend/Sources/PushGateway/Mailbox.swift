@@ -55,6 +55,16 @@ package protocol Mailbox: Sendable {
     func subscribers(of topic: String) async throws -> [PlatformHandle]
     /// Every live handle of a platform.
     func liveHandles(_ platform: Platform) async throws -> [PlatformHandle]
+    /// Versions of the broadcasts.
+    func broadcasts() async throws -> [BroadcastID: String]
+    /// `onCommit` runs in the order of the commits, before this returns. False when there are too many others.
+    func setBroadcast(
+        _ id: BroadcastID,
+        version: String,
+        onCommit: @escaping @Sendable () -> Void
+    ) async throws -> Bool
+    /// False, and no `onCommit`, when there is none.
+    func removeBroadcast(_ id: BroadcastID, onCommit: @escaping @Sendable () -> Void) async throws -> Bool
     /// Messages that wait for their devices.
     func messageCount() async throws -> Int
     /// Drops what has expired; returns how many messages.

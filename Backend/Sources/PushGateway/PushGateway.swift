@@ -1,7 +1,7 @@
+package import DeviceLink
 import HTTPMessages
 package import HTTPServing
 package import PushTelemetry
-import DeviceLink
 import HubAPI
 import PushCredentials
 import Synchronization
@@ -12,6 +12,8 @@ package import TidingsModels
 package final class PushGateway: Sendable {
     let mailbox: any Mailbox
     let router = DeviceRouter()
+    package let broadcasts: BroadcastTable
+    let times: GatewayLinkTimes
     let time: any TimeSource
     let log: Log
     let counters: Counters
@@ -37,8 +39,12 @@ package final class PushGateway: Sendable {
         time: any TimeSource,
         log: Log,
         counters: Counters,
+        broadcasts: [BroadcastID: String] = [:],
+        times: GatewayLinkTimes = GatewayLinkTimes(),
         faults: FaultTable? = nil
     ) {
+        self.broadcasts = BroadcastTable(broadcasts)
+        self.times = times
         self.faults = faults
         self.mailbox = mailbox
         self.credentials = credentials
@@ -123,6 +129,12 @@ package final class PushGateway: Sendable {
         var response = response
         response.fault = .streamLimit(connection.streamCountMax)
         return response
+    }
+
+    /// `/-/broadcasts`, for who may reach it.
+    package func respondToOperator(_ request: HTTPRequest) async -> HTTPResponse {
+        await BroadcastEdge(table: broadcasts, mailbox: mailbox, log: log, counters: counters)
+            .respond(to: request)
     }
 
     /// Takes a message unless a fault is due.

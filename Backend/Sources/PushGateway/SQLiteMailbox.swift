@@ -240,7 +240,7 @@ extension Connection {
 
 extension Database.Schema {
     /// `message.sequence` is the delivery order and is never used twice.
-    static let mailbox = Database.Schema([
+    package static let mailbox = Database.Schema([
         """
         CREATE TABLE channel (
             platform TEXT NOT NULL, handle TEXT NOT NULL, uaid TEXT NOT NULL, channel_id TEXT NOT NULL,
@@ -261,5 +261,6 @@ extension Database.Schema {
         CREATE TABLE topic (topic TEXT NOT NULL, handle TEXT NOT NULL, PRIMARY KEY (topic, handle)) WITHOUT ROWID;
         CREATE INDEX topic_handle ON topic (handle)
         """,
+        "CREATE TABLE broadcast (id TEXT PRIMARY KEY, version TEXT NOT NULL) WITHOUT ROWID",
     ])
 }

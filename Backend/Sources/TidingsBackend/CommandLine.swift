@@ -25,6 +25,7 @@ public enum TidingsCommand {
           import FILE   read registrations from a file
           export FILE   write every registration to a file
           hubs          make, show, change or delete hubs
+          broadcasts    set the versions that devices follow at a gateway
           faults        make a development gateway fail on demand
           users         add, remove or list users of the app back end
           backup DIR    copy a state folder, also of a running server
@@ -48,6 +49,7 @@ public enum TidingsCommand {
         case "import": code = await OperatorCommands.import(Array(arguments.dropFirst()))
         case "export": code = await OperatorCommands.export(Array(arguments.dropFirst()))
         case "hubs": code = await OperatorCommands.hubs(Array(arguments.dropFirst()))
+        case "broadcasts": code = await BroadcastsCommand.run(Array(arguments.dropFirst()))
         case "faults": code = await FaultsCommand.run(Array(arguments.dropFirst()))
         case "users": code = await UserCommands.run(Array(arguments.dropFirst()))
         case "backup": code = await BackupCommand.run(Array(arguments.dropFirst()))

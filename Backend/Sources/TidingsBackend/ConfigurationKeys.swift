@@ -90,6 +90,14 @@ package enum ConfigurationKeys {
             text throws(ConfigurationError) in
             configuration.metricsAddresses = try addresses(text, "metrics.addresses")
         },
+        Key(
+            path: "broadcasts.addresses",
+            help: "who may change /-/broadcasts besides this machine, comma-separated addresses"
+        ) {
+            configuration,
+            text throws(ConfigurationError) in
+            configuration.broadcastAddresses = try addresses(text, "broadcasts.addresses")
+        },
         Key(path: "backend.address", help: "host:port of the app back end") {
             configuration,
             text throws(ConfigurationError) in

@@ -1,6 +1,4 @@
-import HTTPMessages
 import JSONBytes
-import OutboundHTTP
 import ProcessLifecycle
 
 /// `tidings faults`: what a development gateway does wrong on demand.
@@ -119,28 +117,8 @@ enum FaultsCommand {
         _ body: JSONValue?,
         _ options: OptionReader
     ) async throws -> JSONValue {
-        let text = options["gateway"] ?? environment("TIDINGS_GATEWAY") ?? "https://localhost:8082"
-        guard let origin = HTTPURL(text)?.origin, let url = HTTPURL(origin + "/-/faults" + path) else {
-            throw OptionError("--gateway '\(text)' is not an http or https URL")
+        try await GatewayRequest.send(method, "/-/faults" + path, body, options) {
+            "the gateway answered \($0): it has no faults unless it runs with --dev"
         }
-        var trust = OutboundTrust()
-        if let file = options["ca"] ?? environment("TIDINGS_CA") { trust.authorityFiles[origin] = file }
-        let answer = try await HTTPClient(trust: trust).send(
-            OutboundRequest(
-                method,
-                url,
-                fields: body == nil ? [:] : ["Content-Type": "application/json"],
-                body: body?.serialized()
-            )
-        )
-        let json = try? JSONValue(parsing: answer.body)
-        guard answer.status.isSuccess else {
-            let reason = json?["error"]?.stringValue
-            throw OptionError(
-                reason
-                    ?? "the gateway answered \(answer.status.code): it has no faults unless it runs with --dev"
-            )
-        }
-        return json ?? .null
     }
 }

@@ -111,6 +111,7 @@ struct ServerAssembly {
     private mutating func listen(
         _ address: ServerConfiguration.Address,
         _ service: String,
+        broadcasts: HTTPHandler? = nil,
         _ handler: @escaping HTTPHandler
     ) throws -> String {
         let date = DateHeader(time)
@@ -118,7 +119,9 @@ struct ServerAssembly {
         let routes = OwnRoutes(
             metrics: metrics,
             readiness: readiness,
-            metricsAddresses: configuration.metricsAddresses
+            metricsAddresses: configuration.metricsAddresses,
+            broadcasts: broadcasts,
+            broadcastAddresses: configuration.broadcastAddresses
         )
         // Of the reserved paths those that a service has besides.
         let inner =
@@ -193,9 +196,14 @@ struct ServerAssembly {
             time: time,
             log: log.named("gateway"),
             counters: counters,
+            broadcasts: try await mailbox.broadcasts(),
             faults: configuration.isDevelopment ? FaultTable() : nil
         )
-        let address = try listen(configuration.gatewayAddress, "gateway") { await gateway.respond(to: $0) }
+        let address = try listen(
+            configuration.gatewayAddress,
+            "gateway",
+            broadcasts: { await gateway.respondToOperator($0) }
+        ) { await gateway.respond(to: $0) }
         if configuration.gatewayURL == nil { origin.value = address }
         endpoints.gateway = origin.value
         self.gateway = gateway

@@ -76,6 +76,8 @@ public struct ServerConfiguration: Sendable {
     package var trustedProxies: Set<String> = []
     /// Who may read `/-/metrics` besides this machine.
     package var metricsAddresses: Set<String> = []
+    /// Who may change `/-/broadcasts` besides this machine.
+    package var broadcastAddresses: Set<String> = []
     package var hubs: [HubSettings] = []
     /// Where the Resource Manager's surface listens; nil for nowhere.
     package var armAddress: Address?

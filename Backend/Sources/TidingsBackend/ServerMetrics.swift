@@ -42,6 +42,7 @@ extension Metrics {
 
     func add(_ gateway: PushGateway) {
         gauge("gateway_devices_connected") { Double(gateway.deviceCount) }
+        gauge("gateway_broadcast_subscriptions") { Double(gateway.broadcasts.subscriptionCount) }
         // Not a number when the mailbox does not answer.
         gauge("gateway_messages_waiting") { (try? await gateway.messageCount()).map { Double($0) } ?? .nan }
     }

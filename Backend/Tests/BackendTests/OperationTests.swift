@@ -54,7 +54,9 @@ struct OperationTests {
             #expect(resident > 1_048_576)
             for name in [
                 "tidings_hub_sends_under_way{hub=\"tidings\"}", "tidings_hub_sends_resting{hub=\"tidings\"}",
-                "tidings_gateway_messages_waiting", "tidings_http_connections{service=\"gateway\"}",
+                "tidings_gateway_messages_waiting",
+                "tidings_gateway_broadcast_subscriptions",
+                "tidings_http_connections{service=\"gateway\"}",
                 "tidings_http_queued_bytes{service=\"hub\"}",
                 "tidings_http_queued_bytes_peak{service=\"backend\"}",
                 "tidings_database_waiting_writes{database=\"hub:tidings\"}",
@@ -70,16 +72,27 @@ struct OperationTests {
         }
     }
 
-    @Test("metrics are for this machine and the addresses that the configuration names")
-    func metricsAddresses() async throws {
-        let routes = OwnRoutes(metrics: Metrics(), readiness: Readiness(), metricsAddresses: ["192.0.2.7"])
-        for (address, status) in [
-            ("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 200), ("192.0.2.8", 403), ("", 403),
+    @Test(
+        "metrics and broadcasts are for this machine and the addresses that the configuration names for each"
+    )
+    func operatorAddresses() async throws {
+        let routes = OwnRoutes(
+            metrics: Metrics(),
+            readiness: Readiness(),
+            metricsAddresses: ["192.0.2.7"],
+            broadcasts: { _ in HTTPResponse(204) },
+            broadcastAddresses: ["192.0.2.9"]
+        )
+        for (address, path, status) in [
+            ("127.0.0.1", "metrics", 200), ("::1", "metrics", 200), ("192.0.2.7", "metrics", 200),
+            ("192.0.2.9", "metrics", 403), ("", "metrics", 403), ("127.0.0.1", "broadcasts/a/b", 204),
+            ("::1", "broadcasts", 204), ("192.0.2.9", "broadcasts/a", 204),
+            ("192.0.2.7", "broadcasts/a", 403), ("", "broadcasts", 403),
         ] {
             var request = HTTPRequest(
                 head: HTTPRequestHead(
                     method: "GET",
-                    target: try #require(RequestTarget("/-/metrics")),
+                    target: try #require(RequestTarget("/-/" + path)),
                     fields: [:],
                     version: .http11,
                     scheme: "http",
@@ -88,7 +101,7 @@ struct OperationTests {
                 body: RequestBody(declaredByteCount: 0, onDemand: {})
             )
             request.clientAddress = address
-            #expect(await routes.respond(to: request).status.code == status, "\(address)")
+            #expect(await routes.respond(to: request).status.code == status, "\(address) \(path)")
         }
     }
 

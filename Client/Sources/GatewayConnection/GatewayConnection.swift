@@ -140,7 +140,7 @@ package final class GatewayConnection: @unchecked Sendable {
         schedulePing()
         do throws(LinkViolation) {
             switch try GatewayFrame(parsing: text) {
-            case .hello(let uaid): identified(uaid)
+            case .hello(let uaid, _): identified(uaid)
             case .register(let channelID, let status, let endpoint):
                 pendingRegistrations.removeAll { $0.channelID == channelID }
                 continuation.yield(
@@ -152,7 +152,8 @@ package final class GatewayConnection: @unchecked Sendable {
                 pendingUnregistrations.removeAll { $0 == channelID }
                 continuation.yield(.unregistered(channelID: channelID))
             case .notification(let notification): continuation.yield(.notification(notification))
-            case .pong: break
+            // This device follows no broadcasts.
+            case .broadcast, .pong: break
             }
         } catch {
             client.close(1002)

@@ -4,14 +4,15 @@ package import TidingsModels
 
 /// What a device sends on the autopush WebSocket (push services reference, section 6).
 package enum DeviceFrame: Equatable, Sendable {
-    case hello(uaid: String?)
+    /// `broadcasts` are the versions that the device has.
+    case hello(uaid: String?, broadcasts: [BroadcastID: String] = [:])
     /// `platform` asks for a handle of that platform's shape; nil means Web Push. It is our extension.
     case register(channelID: String, key: String?, platform: Platform?)
     case unregister(channelID: String, code: Int)
     case ack([Ack])
     case nack(version: String, code: Int)
     case ping
-    case broadcastSubscribe
+    case broadcastSubscribe([BroadcastID: String])
 
     package struct Ack: Equatable, Sendable {
         package var channelID: String
@@ -35,7 +36,13 @@ package enum DeviceFrame: Equatable, Sendable {
             return value
         }
         switch object["messageType"]?.stringValue {
-        case "hello": self = .hello(uaid: object["uaid"]?.stringValue)
+        case "hello":
+            let broadcasts = object["broadcasts"].flatMap { $0 == .null ? nil : $0 }
+            self = .hello(
+                uaid: object["uaid"]?.stringValue,
+                broadcasts: try broadcasts.map { json throws(LinkViolation) in try LinkJSON.broadcasts(json) }
+                    ?? [:]
+            )
         case "register":
             var platform: Platform?
             if let name = object["platform"]?.stringValue {
@@ -71,7 +78,8 @@ package enum DeviceFrame: Equatable, Sendable {
             self = .ack(acks)
         case "nack": self = .nack(version: try string("version"), code: object["code"]?.integerValue ?? 0)
         case "ping": self = .ping
-        case "broadcast_subscribe": self = .broadcastSubscribe
+        case "broadcast_subscribe":
+            self = .broadcastSubscribe(try LinkJSON.broadcasts(object["broadcasts"]))
         case nil where object.isEmpty: self = .ping
         default: throw LinkViolation.json("the messageType is not known")
         }
@@ -80,9 +88,11 @@ package enum DeviceFrame: Equatable, Sendable {
     /// The text frame.
     package var text: String {
         switch self {
-        case .hello(let uaid):
+        case .hello(let uaid, let broadcasts):
             LinkJSON.text(
                 [("messageType", "hello"), ("use_webpush", true)]
+                    + (broadcasts.isEmpty
+                        ? [] : [("broadcasts", .object(LinkJSON.members(broadcasts)))])
                     + (uaid.map { [("uaid", .string($0))] } ?? [])
             )
         case .register(let channelID, let key, let platform):
@@ -113,8 +123,10 @@ package enum DeviceFrame: Equatable, Sendable {
         case .nack(let version, let code):
             LinkJSON.text([("messageType", "nack"), ("version", .string(version)), ("code", .number(code))])
         case .ping: "{}"
-        case .broadcastSubscribe:
-            LinkJSON.text([("messageType", "broadcast_subscribe"), ("broadcasts", .object([:]))])
+        case .broadcastSubscribe(let broadcasts):
+            LinkJSON.text([
+                ("messageType", "broadcast_subscribe"), ("broadcasts", .object(LinkJSON.members(broadcasts))),
+            ])
         }
     }
 }

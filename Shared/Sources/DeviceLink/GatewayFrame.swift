@@ -4,11 +4,12 @@ package import TidingsModels
 
 /// What the gateway sends on the autopush WebSocket.
 package enum GatewayFrame: Equatable, Sendable {
-    case hello(uaid: String)
+    case hello(uaid: String, broadcasts: BroadcastNews = BroadcastNews())
     /// `endpoint` is the handle, or the reason when `status` is not 200.
     case register(channelID: String, status: Int, endpoint: String)
     case unregister(channelID: String, status: Int)
     case notification(DeviceNotification)
+    case broadcast(BroadcastNews)
     case pong
 
     /// Reads a text frame.
@@ -19,7 +20,7 @@ package enum GatewayFrame: Equatable, Sendable {
             guard let uaid = object["uaid"]?.stringValue, !uaid.isEmpty, uaid.utf8.count <= 128 else {
                 throw LinkViolation.json("hello has no uaid")
             }
-            self = .hello(uaid: uaid)
+            self = .hello(uaid: uaid, broadcasts: try BroadcastNews(object["broadcasts"]))
         case "register":
             guard let channelID = object["channelID"]?.stringValue,
                 let status = object["status"]?.integerValue
@@ -37,6 +38,7 @@ package enum GatewayFrame: Equatable, Sendable {
                 status: object["status"]?.integerValue ?? 0
             )
         case "notification": self = .notification(try DeviceNotification(object))
+        case "broadcast": self = .broadcast(try BroadcastNews(object["broadcasts"]))
         case nil where object.isEmpty: self = .pong
         default: throw LinkViolation.json("the messageType is not known")
         }
@@ -45,10 +47,10 @@ package enum GatewayFrame: Equatable, Sendable {
     /// The text frame.
     package var text: String {
         switch self {
-        case .hello(let uaid):
+        case .hello(let uaid, let broadcasts):
             LinkJSON.text([
                 ("messageType", "hello"), ("uaid", .string(uaid)), ("status", 200), ("use_webpush", true),
-                ("broadcasts", .object([:])),
+                ("broadcasts", broadcasts.json),
             ])
         case .register(let channelID, let status, let endpoint):
             LinkJSON.text([
@@ -60,6 +62,8 @@ package enum GatewayFrame: Equatable, Sendable {
                 ("messageType", "unregister"), ("channelID", .string(channelID)), ("status", .number(status)),
             ])
         case .notification(let notification): notification.text
+        case .broadcast(let news):
+            LinkJSON.text([("messageType", "broadcast"), ("broadcasts", news.json)])
         case .pong: "{}"
         }
     }

@@ -2,45 +2,42 @@ package import TidingsModels
 
 /// What a device may do next on its connection: the gateway's side. No socket, no clock.
 package struct GatewayLinkRules: Sendable {
-    /// Application pings faster than this close the connection. Firefox pings every 30 minutes.
-    package static let pingIntervalMin = Duration.seconds(45)
-    /// From the upgrade to `hello`.
-    package static let helloTimeout = Duration.seconds(5)
-
     package enum Action: Equatable, Sendable {
         /// Identify the device; nil or an unusable id asks for a new one.
-        case identify(uaid: String?)
+        case identify(uaid: String?, broadcasts: [BroadcastID: String])
         case register(channelID: String, key: String?, Platform?)
         case unregister(channelID: String)
         case acknowledge([DeviceFrame.Ack])
         case count(nackCode: Int)
+        case subscribe([BroadcastID: String])
         case pong
-        case nothing
     }
 
+    private let pingIntervalMin: Duration
     private var isIdentified = false
     private var lastPing: Duration?
 
-    package init() {}
+    package init(_ times: GatewayLinkTimes = GatewayLinkTimes()) { pingIntervalMin = times.pingIntervalMin }
 
     /// - Parameter now: Any monotonic time.
     package mutating func received(_ frame: DeviceFrame, now: Duration) throws(LinkViolation) -> Action {
-        if case .hello(let uaid) = frame {
-            guard !isIdentified else { throw LinkViolation.state("a second hello") }
+        guard isIdentified else {
+            guard case .hello(let uaid, let broadcasts) = frame else {
+                throw LinkViolation.state("the first frame must be hello")
+            }
             isIdentified = true
-            return .identify(uaid: uaid.flatMap(Self.normalized))
+            return .identify(uaid: uaid.flatMap(Self.normalized), broadcasts: broadcasts)
         }
-        guard isIdentified else { throw LinkViolation.state("the first frame must be hello") }
         switch frame {
-        case .hello: return .nothing
+        case .hello: throw LinkViolation.state("a second hello")
         case .register(let channelID, let key, let platform):
             return .register(channelID: channelID, key: key, platform)
         case .unregister(let channelID, _): return .unregister(channelID: channelID)
         case .ack(let acks): return .acknowledge(acks)
         case .nack(_, let code): return .count(nackCode: code)
-        case .broadcastSubscribe: return .nothing
+        case .broadcastSubscribe(let broadcasts): return .subscribe(broadcasts)
         case .ping:
-            if let lastPing, now - lastPing < Self.pingIntervalMin {
+            if let lastPing, now - lastPing < pingIntervalMin {
                 throw LinkViolation.state("pings follow each other too fast")
             }
             lastPing = now

@@ -89,6 +89,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     /// Milliseconds of the loop's monotonic clock, as of the start of the turn.
     package var nowMilliseconds: UInt64 { uv_now(handle) }
 
+    package var now: Duration { .milliseconds(Int64(nowMilliseconds)) }
+
     private func hand(_ work: Work) {
         if isCurrent {
             // A turn drains `local` before and after it polls, so work added by a callback needs no system call.

@@ -91,15 +91,20 @@ struct DeviceLinkTests {
 
     @Test("frames come back as they were")
     func roundTrip() throws {
+        let id = try #require(BroadcastID("remote-settings/monitor_changes"))
+        let versions = [id: "\"17\"", try #require(BroadcastID("b")): ""]
         let frames: [DeviceFrame] = [
-            .hello(uaid: nil), .hello(uaid: "x"), .register(channelID: channel, key: nil, platform: .wns),
+            .hello(uaid: nil), .hello(uaid: "x", broadcasts: versions), .broadcastSubscribe([:]),
+            .broadcastSubscribe(versions), .register(channelID: channel, key: nil, platform: .wns),
             .register(channelID: channel, key: "k", platform: nil),
             .unregister(channelID: channel, code: 202),
             .ack([.init(channelID: channel, version: "v", code: 102)]), .nack(version: "v", code: 301), .ping,
         ]
         for frame in frames { #expect(try DeviceFrame(parsing: frame.text) == frame) }
         let answers: [GatewayFrame] = [
-            .hello(uaid: "u"), .register(channelID: channel, status: 400, endpoint: "why"),
+            .hello(uaid: "u"), .hello(uaid: "u", broadcasts: .init(versions: versions)),
+            .broadcast(.init(unknown: [id])), .broadcast(.init(versions: [id: "1"], unknown: [id])),
+            .register(channelID: channel, status: 400, endpoint: "why"),
             .unregister(channelID: channel, status: 200), .pong,
             .notification(
                 .init(
@@ -122,6 +127,14 @@ struct DeviceLinkTests {
             "{\"messageType\":\"register\"}",
             "{\"messageType\":\"register\",\"channelID\":\"bb48d986-cbe9-4eac-80b0-48fde4b66876\",\"platform\":\"palm\"}",
             "{\"messageType\":\"ack\",\"updates\":[{}]}",
+            "{\"messageType\":\"broadcast_subscribe\"}",
+            "{\"messageType\":\"hello\",\"broadcasts\":\"x\"}",
+            "{\"messageType\":\"hello\",\"broadcasts\":{\"a\":null}}",
+            "{\"messageType\":\"hello\",\"broadcasts\":{\"errors\":\"1\"}}",
+            "{\"messageType\":\"hello\",\"broadcasts\":{\"a\":\"\u{e9}\"}}",
+            "{\"messageType\":\"hello\",\"broadcasts\":{\"\(String(repeating: "a", count: 129))\":\"1\"}}",
+            "{\"messageType\":\"hello\",\"broadcasts\":{\"a\":\"\(String(repeating: "1", count: 129))\"}}",
+            "{\"messageType\":\"hello\",\"broadcasts\":{\((0...100).map { "\"\($0)\":\"1\"" }.joined(separator: ","))}}",
         ]
     )
     func badFrames(text: String) {
@@ -135,13 +148,48 @@ struct DeviceLinkTests {
         #expect(throws: LinkViolation.self) { try rules.received(.ping, now: .zero) }
         #expect(
             try rules.received(.hello(uaid: "1DC98DA3-691D-466C-BEB4-9CB949882C25"), now: .zero)
-                == .identify(uaid: "1dc98da3691d466cbeb49cb949882c25")
+                == .identify(uaid: "1dc98da3691d466cbeb49cb949882c25", broadcasts: [:])
         )
         #expect(throws: LinkViolation.self) { try rules.received(.hello(uaid: nil), now: .zero) }
         #expect(try rules.received(.ping, now: .seconds(1)) == .pong)
         #expect(throws: LinkViolation.self) { try rules.received(.ping, now: .seconds(30)) }
         #expect(try rules.received(.ping, now: .seconds(90)) == .pong)
         var other = GatewayLinkRules()
-        #expect(try other.received(.hello(uaid: "not a uuid"), now: .zero) == .identify(uaid: nil))
+        #expect(
+            try other.received(.hello(uaid: "not a uuid"), now: .zero)
+                == .identify(uaid: nil, broadcasts: [:])
+        )
+    }
+
+    @Test("ids that a gateway does not have stand beside the versions, as autopush-rs has them")
+    func unknownBroadcasts() throws {
+        let news = BroadcastNews(
+            versions: [try #require(BroadcastID("kinto:123")): "ver1"],
+            unknown: [try #require(BroadcastID("kinto:456"))]
+        )
+        #expect(
+            GatewayFrame.broadcast(news).text
+                == #"{"messageType":"broadcast","broadcasts":{"kinto:123":"ver1","errors":{"kinto:456":"Broadcast not found"}}}"#
+        )
+    }
+
+    @Test(
+        "a quiet device is pinged after 300 s and given up 4 s later; any sign of life, or a broadcast, puts it off"
+    )
+    func keepalive() {
+        let times = GatewayLinkTimes()
+        var rules = KeepaliveRules(now: .seconds(10))
+        #expect(rules.due(now: .seconds(11), times) == .wait(.seconds(299)))
+        #expect(rules.due(now: .seconds(310), times) == .ping(.seconds(4)))
+        var dead = rules
+        // A broadcast that goes out meanwhile is no pong.
+        dead.sentBroadcast(now: .seconds(312))
+        #expect(dead.due(now: .seconds(314), times) == .giveUp)
+        rules.received(now: .seconds(311))
+        #expect(rules.due(now: .seconds(314), times) == .wait(.seconds(297)))
+        // It goes out in place of the ping.
+        rules.sentBroadcast(now: .seconds(600))
+        #expect(rules.due(now: .seconds(611), times) == .wait(.seconds(289)))
+        #expect(rules.due(now: .seconds(900), times) == .ping(.seconds(4)))
     }
 }
