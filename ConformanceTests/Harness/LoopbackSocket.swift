@@ -77,11 +77,11 @@ package enum LoopbackSocket {
 ///
 /// Bound with SO_REUSEADDR and never listening: Linux lets a server that sets the option listen beside it, and gives the port
 /// to nobody who asks for any port, neither to a listener nor to an outgoing connection.
-final class ReservedPort: Sendable {
-    let number: Int
+package final class ReservedPort: Sendable {
+    package let number: Int
     private let descriptor: Int32
 
-    init() throws { (descriptor, number) = try LoopbackSocket.bind(isShared: true) }
+    package init() throws { (descriptor, number) = try LoopbackSocket.bind(isShared: true) }
 
     deinit { close(descriptor) }
 }

@@ -34,6 +34,10 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     /// For hello, then for the next ping or pong.
     private var timer: LoopTimer?
     private var subscriptions = BroadcastSubscriptions()
+    /// Among the hellos that wait.
+    private var ticket: Int?
+    /// Among those under way, until the first look into the mailbox is over.
+    private var place: HelloGate.Place?
 
     init(_ channel: WebSocketChannel, gateway: PushGateway) {
         self.channel = channel
@@ -78,8 +82,20 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     private func identify(_ claimed: String?, _ broadcasts: [BroadcastID: String]) {
         keepAlive()
         guard let claimed else { return identified(gateway.newDeviceID(), broadcasts) }
+        ticket = gateway.hellos.enter { [weak self, loop] place in
+            loop.execute { [weak self] in self?.lookUp(claimed, broadcasts, place) }
+        }
+    }
+
+    private func lookUp(_ claimed: String, _ broadcasts: [BroadcastID: String], _ place: HelloGate.Place) {
+        guard !isClosed else { return }
         let gateway = gateway
-        run({ try await gateway.mailbox.isKnown(uaid: claimed) }) { connection, isKnown in
+        run({
+            // Also when the device is gone: the mailbox is still at it.
+            defer { withExtendedLifetime(place) {} }
+            return try await gateway.mailbox.isKnown(uaid: claimed)
+        }) { connection, isKnown in
+            if isKnown { connection.place = place }
             connection.identified(isKnown ? claimed : gateway.newDeviceID(), broadcasts)
             if isKnown { connection.mailArrived() }
         }
@@ -184,10 +200,12 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         guard room > 0, channel.pendingByteCount < Self.queuedByteCountMax / 2 else { return }
         isReading = true
         hasNews = false
-        let gateway = gateway
+        let (gateway, place) = (gateway, place)
+        self.place = nil
         let after = lastSequence
         run({
-            try await gateway.mailbox.pending(
+            defer { withExtendedLifetime(place) {} }
+            return try await gateway.mailbox.pending(
                 uaid: uaid,
                 after: after,
                 countMax: room,
@@ -269,6 +287,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         unstored = []
         timer?.cancel()
         timer = nil
+        place = nil
+        if let ticket { gateway.hellos.withdraw(ticket) }
         subscriptions.end(of: self, in: gateway.broadcasts)
         if let uaid { gateway.router.disconnected(uaid, self) }
     }

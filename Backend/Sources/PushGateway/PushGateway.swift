@@ -12,6 +12,8 @@ package import TidingsModels
 package final class PushGateway: Sendable {
     let mailbox: any Mailbox
     let router = DeviceRouter()
+    /// What is under way of the hellos.
+    package let hellos = HelloGate()
     package let broadcasts: BroadcastTable
     let times: GatewayLinkTimes
     let time: any TimeSource

@@ -42,6 +42,10 @@ extension Metrics {
 
     func add(_ gateway: PushGateway) {
         gauge("gateway_devices_connected") { Double(gateway.deviceCount) }
+        gauges(["gateway_hellos_waiting", "gateway_hellos_under_way"]) {
+            let counts = gateway.hellos.counts
+            return [Double(counts.waiting), Double(counts.underWay)]
+        }
         gauge("gateway_broadcast_subscriptions") { Double(gateway.broadcasts.subscriptionCount) }
         // Not a number when the mailbox does not answer.
         gauge("gateway_messages_waiting") { (try? await gateway.messageCount()).map { Double($0) } ?? .nan }

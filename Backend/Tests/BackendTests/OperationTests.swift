@@ -54,8 +54,8 @@ struct OperationTests {
             #expect(resident > 1_048_576)
             for name in [
                 "tidings_hub_sends_under_way{hub=\"tidings\"}", "tidings_hub_sends_resting{hub=\"tidings\"}",
-                "tidings_gateway_messages_waiting",
-                "tidings_gateway_broadcast_subscriptions",
+                "tidings_gateway_messages_waiting", "tidings_gateway_hellos_waiting",
+                "tidings_gateway_hellos_under_way", "tidings_gateway_broadcast_subscriptions",
                 "tidings_http_connections{service=\"gateway\"}",
                 "tidings_http_queued_bytes{service=\"hub\"}",
                 "tidings_http_queued_bytes_peak{service=\"backend\"}",
