@@ -214,6 +214,15 @@ private final class TakingMailbox: Mailbox {
     func liveHandles(_ platform: Platform) async throws -> [PlatformHandle] {
         try await subscribers(of: "")
     }
+    func broadcasts() async throws -> [BroadcastID: String] { [:] }
+    func setBroadcast(
+        _ id: BroadcastID,
+        version: String,
+        onCommit: @escaping @Sendable () -> Void
+    ) async throws -> Bool { false }
+    func removeBroadcast(_ id: BroadcastID, onCommit: @escaping @Sendable () -> Void) async throws -> Bool {
+        false
+    }
     func messageCount() async throws -> Int { 0 }
     func sweep(now: Timestamp) async throws -> Int { 0 }
 }
