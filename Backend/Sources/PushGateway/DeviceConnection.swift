@@ -46,7 +46,7 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         rules = GatewayLinkRules(gateway.times)
         keepalive = KeepaliveRules(now: loop.now)
         timer = LoopTimer(on: loop, after: gateway.times.hello) { [unowned self] in
-            close(.handshakeTimeout)
+            afterReading { [unowned self] in close(.handshakeTimeout) }
         }
     }
 
@@ -293,8 +293,13 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         if let uaid { gateway.router.disconnected(uaid, self) }
     }
 
+    /// A timer fires before the sockets are looked at: what came while the loop was busy is read first.
+    private func afterReading(_ action: @escaping () -> Void) {
+        timer = LoopTimer(on: loop, after: .milliseconds(1), action)
+    }
+
     /// A ping after a quiet while; without a sign of life in time the device is gone.
-    private func keepAlive() {
+    private func keepAlive(isLastLook: Bool = false) {
         timer?.cancel()
         guard !isClosed else { return }
         let time: Duration
@@ -303,6 +308,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
         case .ping(let deadline):
             channel.send(frames: WebSocketEncoder.frame(.ping, []))
             time = deadline
+        case .giveUp where !isLastLook:
+            return afterReading { [unowned self] in keepAlive(isLastLook: true) }
         case .giveUp:
             return close(LinkViolation(closeCode: 1011, name: "PongTimeout", detail: "no pong in time"))
         }

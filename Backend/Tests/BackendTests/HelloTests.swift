@@ -1,4 +1,7 @@
 import DeviceLink
+import EventLoops
+import Foundation
+import Glibc
 import HTTPMessages
 import ProcessLifecycle
 import Synchronization
@@ -24,6 +27,52 @@ struct HelloTests {
         try await TestGateway.run(times) { gateway in
             let event = await close(try await LinkPeer.connect(to: gateway.url))
             #expect(event == .close(code: 1011, reason: "HandshakeTimeout"))
+        }
+    }
+
+    @Test("a hello that came while the loop was busy is read before its deadline counts")
+    func busyLoop() async throws {
+        var times = GatewayLinkTimes()
+        times.hello = .milliseconds(300)
+        try await TestGateway.run(times) { gateway in
+            // No loop of ours: they are all busy.
+            let socket = try LoopbackSocket.connect(port: gateway.url.port)
+            defer { Glibc.close(socket) }
+            let handshake =
+                "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+            let hello = WebSocketEncoder.frame(
+                .text,
+                Array(DeviceFrame.hello(uaid: nil).text.utf8),
+                mask: [0, 0, 0, 0]
+            )
+            let isReady = DispatchSemaphore(value: 0)
+            let mayGoOn = DispatchSemaphore(value: 0)
+            let loops = EventLoopGroup.shared.loops
+            @Sendable func exchange() -> [UInt8] {
+                write(socket, handshake, handshake.utf8.count)
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                // The upgrade; from here the deadline runs.
+                guard read(socket, &buffer, buffer.count) > 0 else { return [] }
+                for loop in loops {
+                    loop.execute {
+                        isReady.signal()
+                        mayGoOn.wait()
+                    }
+                }
+                for _ in loops { isReady.wait() }
+                // Real time, which the kernel alone measures here: the deadline passes while nothing is read.
+                usleep(400_000)
+                write(socket, hello, hello.count)
+                for _ in loops { mayGoOn.signal() }
+                let count = read(socket, &buffer, buffer.count)
+                return Array(buffer.prefix(max(0, count)))
+            }
+            let answer = await withCheckedContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(returning: exchange()) }
+            }
+            // Text, where a close frame would begin with 0x88.
+            #expect(answer.first == 0x81)
         }
     }
 
