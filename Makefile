@@ -42,7 +42,8 @@ imports:
 	scripts/check-imports
 
 bench: packages
-	@scripts/install-packages nginx-light wrk postgresql
+	@scripts/install-packages nginx-light wrk postgresql nghttp2-client
+	@scripts/python-environment aioapns || echo "The benchmarks run without aioapns."
 	$(SWIFT) build -c release --product tidings
 	$(SWIFT) build -c release --product tidings-benchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)

@@ -32,8 +32,19 @@ func library(_ name: String, in side: Side, _ dependencies: [Target.Dependency] 
     )
 }
 
-func program(_ name: String, path: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+func program(
+    _ name: String,
+    path: String,
+    exclude: [String] = [],
+    _ dependencies: [Target.Dependency]
+) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: dependencies,
+        path: path,
+        exclude: exclude,
+        swiftSettings: settings
+    )
 }
 
 func tests(_ name: String, path: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -189,9 +200,12 @@ let package = Package(
         program(
             "tidings-benchmarks",
             path: "Backend/Benchmarks",
+            // Scripts for the peers that are written in Python.
+            exclude: ["Peers"],
             [
                 "GatewayConnection", "EventLoops", "TLSTransport", "HTTPMessages", "HubAPI", "HubClient",
-                "JSONBytes", "OutboundHTTP", "ProcessLifecycle", "PushCredentials", "SQLiteStorage",
+                "HubCore", "JSONBytes", "OutboundHTTP", "PlatformSenders", "ProcessLifecycle",
+                "PushCredentials", "SQLiteStorage",
                 "TidingsModels",
             ]
         ),

@@ -106,18 +106,33 @@ protocol IdleConnection: Sendable {
 /// A device after hello and register.
 struct IdleDevice: IdleConnection {
     let connection: GatewayConnection
+    let channelID: String
+    let handle: String
 
     static func open(_ url: HTTPURL, _ context: TLSContext?) async throws -> any IdleConnection {
+        try await register(url, context, .apns)
+    }
+
+    /// - Parameters:
+    ///   - platform: Nil for Web Push.
+    ///   - key: Web Push: the application server that may send, base64url.
+    static func register(
+        _ url: HTTPURL,
+        _ context: TLSContext?,
+        _ platform: Platform?,
+        key: String? = nil
+    ) async throws -> IdleDevice {
         let connection = GatewayConnection(url: url, tls: context, uaid: nil) { 0.5 }
         let digits = (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }
         let channelID = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(
             separator: "-"
         )
-        connection.register(channelID: channelID, platform: .apns)
+        connection.register(channelID: channelID, platform: platform, key: key)
         connection.start()
         for await event in connection.events {
             switch event {
-            case .registered: return IdleDevice(connection: connection)
+            case .registered(_, let handle):
+                return IdleDevice(connection: connection, channelID: channelID, handle: handle)
             case .disconnected(let reason): throw BenchmarkError("the gateway is lost: \(reason)")
             case .registrationRefused(_, let status, let reason):
                 throw BenchmarkError("the gateway refuses: \(status) \(reason)")

@@ -11,7 +11,8 @@ final class MeasuredProcess {
         case measured = 0, load = 1
     }
 
-    init(_ program: String, _ arguments: [String], on core: Core) throws {
+    /// - Parameter showsErrors: Passes on what it writes to standard error.
+    init(_ program: String, _ arguments: [String], on core: Core, showsErrors: Bool = false) throws {
         if ProcessInfo.processInfo.activeProcessorCount > 1 {
             process.executableURL = URL(fileURLWithPath: "/usr/bin/taskset")
             process.arguments = ["-c", String(core.rawValue), program] + arguments
@@ -21,7 +22,7 @@ final class MeasuredProcess {
         }
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
+        process.standardError = showsErrors ? FileHandle.standardError : FileHandle.nullDevice
         // A thread of a task pool blocks signals, which its children inherit: pgbench -T waits for SIGALRM.
         var none = sigset_t()
         var former = sigset_t()
@@ -93,11 +94,14 @@ final class MeasuredProcess {
 
 /// Where programs are.
 enum Programs {
+    static var own: String {
+        get throws { try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") }
+    }
+
     /// Beside the benchmark itself.
     static var tidings: String {
         get throws {
-            let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-            let path = URL(fileURLWithPath: own).deletingLastPathComponent().path + "/tidings"
+            let path = URL(fileURLWithPath: try own).deletingLastPathComponent().path + "/tidings"
             guard FileManager.default.isExecutableFile(atPath: path) else {
                 throw BenchmarkError("\(path) is not built: run `make bench`")
             }
@@ -110,6 +114,16 @@ enum Programs {
         where FileManager.default.isExecutableFile(atPath: "\(folder)/\(name)") {
             return "\(folder)/\(name)"
         }
-        throw BenchmarkError("\(name) is not installed: run `make bench`, which installs nginx-light and wrk")
+        throw BenchmarkError("\(name) is not installed: run `make bench`, which installs what is needed")
+    }
+
+    /// The project's Python and a script of `Peers`; nil where the module that it needs is not installed.
+    static func peer(_ script: String, imports module: String) -> (python: String, script: String)? {
+        // Where `make` runs: the root of the project.
+        let python = FileManager.default.currentDirectoryPath + "/.venv/bin/python"
+        guard FileManager.default.isExecutableFile(atPath: python),
+            (try? MeasuredProcess(python, ["-c", "import \(module)"], on: .load).result()) != nil
+        else { return nil }
+        return (python, "Backend/Benchmarks/Peers/\(script)")
     }
 }

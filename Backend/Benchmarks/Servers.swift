@@ -19,7 +19,8 @@ struct TidingsProcess {
     private let connection: HubConnectionString
     private let connectionText: String
 
-    init() throws {
+    /// - Parameter core: Of the server; `.load` when it is the door for a sender that is measured.
+    init(on core: MeasuredProcess.Core = .measured) throws {
         state = try Files.makeScratchFolder("tidings-benchmark")
         let address = "127.0.0.1:0"
         process = try MeasuredProcess(
@@ -28,7 +29,7 @@ struct TidingsProcess {
                 "serve", "--dev", "--state", state, "--backend-address", address, "--hub-address", address,
                 "--gateway-address", address,
             ],
-            on: .measured
+            on: core
         )
         let line = try JSONValue(parsing: Array(try process.firstLine().utf8))
         hub = try Self.authority(line["hub"])
@@ -79,6 +80,25 @@ struct TidingsProcess {
 
     var certificateAuthority: [UInt8] {
         get throws { try Files.read(state + "/ca/ca.pem") ?? [] }
+    }
+
+    /// The secrets that the gateway issued.
+    func gatewayKeys() throws -> JSONValue {
+        try JSONValue(parsing: try Files.read(state + "/keys/gateway.json") ?? [])
+    }
+
+    /// Handles of so many devices, which came once and are away.
+    func handles(_ count: Int, _ platform: Platform?, key: String? = nil) async throws -> [String] {
+        guard let url = HTTPURL("http://" + gateway) else {
+            throw BenchmarkError("'\(gateway)' is no authority")
+        }
+        var handles: [String] = []
+        for _ in 0..<count {
+            let device = try await IdleDevice.register(url, nil, platform, key: key)
+            device.close()
+            handles.append(device.handle)
+        }
+        return handles
     }
 
     func stop() {
