@@ -42,8 +42,8 @@ imports:
 	scripts/check-imports
 
 bench: packages
-	@scripts/install-packages nginx-light wrk postgresql nghttp2-client
-	@scripts/python-environment aioapns || echo "The benchmarks run without aioapns."
+	@scripts/install-packages nginx-light wrk postgresql nghttp2-client openssl
+	@scripts/python-environment aioapns pywebpush || echo "The benchmarks run without aioapns and pywebpush."
 	$(SWIFT) build -c release --product tidings
 	$(SWIFT) build -c release --product tidings-benchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/tidings-benchmarks" $(ARGS)

@@ -7,7 +7,7 @@ import ProcessLifecycle
 @main
 enum TidingsBenchmarks {
     private static let usage = """
-        usage: tidings-benchmarks [health] [idle] [upserts] [reads] [decoding] [apns] [options]
+        usage: tidings-benchmarks [health] [idle] [upserts] [reads] [decoding] [apns] [webpush] [options]
 
           health             server CPU time per GET /-/health, against nginx (needs nginx and wrk)
           idle               resident bytes per idle device connection, plain and TLS, against nginx keep-alive
@@ -15,19 +15,22 @@ enum TidingsBenchmarks {
           reads              server CPU time per GET of an installation, against nginx and a file
           decoding           installations (JSON) and registrations (Atom) decoded per CPU-second, against Foundation
           apns               APNs pushes per CPU-second of the sender, against h2load and aioapns
-          --rounds N         rounds of health, reads and apns; default 3
+          webpush            Web Push messages encrypted, and sent, per CPU-second, against openssl speed and pywebpush
+          --rounds N         rounds of health, reads, apns and webpush; default 3
           --seconds N        length of a round; default 3
-          --pushes N         pushes of a round of apns; default 20000
+          --pushes N         pushes of a round of apns and webpush; default 20000
           --connections N    connections of idle; default 5000
         """
 
-    private static let all = ["health", "idle", "upserts", "reads", "decoding", "apns"]
+    private static let all = [
+        "health", "idle", "upserts", "reads", "decoding", "apns", "webpush",
+    ]
 
     static func main() async {
         do {
             let options = try OptionReader(
                 Array(CommandLine.arguments.dropFirst()),
-                known: ["help!", "rounds", "seconds", "connections", "pushes"]
+                known: ["help!", "rounds", "seconds", "connections", "pushes", "one-key!"]
             )
             if options.has("help") { return Console.print(usage) }
             if try await send(options) { return }
@@ -43,6 +46,9 @@ enum TidingsBenchmarks {
                 case "reads": try await ReadBenchmark(roundCount: rounds, secondCount: seconds).run()
                 case "decoding": try DecodingBenchmark(secondCount: seconds).run()
                 case "apns": try await APNsBenchmark(roundCount: rounds, pushCount: pushes).run()
+                case "webpush":
+                    try await WebPushBenchmark(roundCount: rounds, secondCount: seconds, pushCount: pushes)
+                        .run()
                 default: throw BenchmarkError("there is no benchmark '\(name)'\n\(usage)")
                 }
             }
@@ -52,7 +58,7 @@ enum TidingsBenchmarks {
         }
     }
 
-    /// `send-apns FILE`: a sender that a benchmark starts, to measure it alone. Prints its cost in JSON.
+    /// `send-apns FILE` and `send-webpush FILE`: a sender that a benchmark starts, to measure it alone. Prints its cost in JSON.
     private static func send(_ options: OptionReader) async throws -> Bool {
         guard options.rest.count == 2, let kind = options.rest.first, kind.hasPrefix("send-") else {
             return false
@@ -63,6 +69,10 @@ enum TidingsBenchmarks {
         case "send-apns":
             let task = try JSONDecoder().decode(APNsTask.self, from: task)
             cost = try JSONEncoder().encode(try await APNsLoad(task).run(count: task.count))
+        case "send-webpush":
+            let task = try JSONDecoder().decode(WebPushTask.self, from: task)
+            let load = WebPushLoad(task: task, usesOneKeyPerSend: options.has("one-key"))
+            cost = try JSONEncoder().encode(try await load.run())
         default: return false
         }
         Console.print(String(decoding: cost, as: UTF8.self))
