@@ -7,7 +7,7 @@ import ProcessLifecycle
 @main
 enum TidingsBenchmarks {
     private static let usage = """
-        usage: tidings-benchmarks [health] [idle] [upserts] [reads] [decoding] [apns] [webpush] [options]
+        usage: tidings-benchmarks [health] [idle] [upserts] [reads] [decoding] [apns] [webpush] [autopush] [options]
 
           health             server CPU time per GET /-/health, against nginx (needs nginx and wrk)
           idle               resident bytes per idle device connection, plain and TLS, against nginx keep-alive
@@ -16,14 +16,15 @@ enum TidingsBenchmarks {
           decoding           installations (JSON) and registrations (Atom) decoded per CPU-second, against Foundation
           apns               APNs pushes per CPU-second of the sender, against h2load and aioapns
           webpush            Web Push messages encrypted, and sent, per CPU-second, against openssl speed and pywebpush
-          --rounds N         rounds of health, reads, apns and webpush; default 3
+          autopush           server CPU time per Web Push message to a connected device, against a bare POST (needs h2load)
+          --rounds N         rounds of health, reads, apns, webpush and autopush; default 3
           --seconds N        length of a round; default 3
-          --pushes N         pushes of a round of apns and webpush; default 20000
+          --pushes N         pushes of a round of apns, webpush and autopush; default 20000
           --connections N    connections of idle; default 5000
         """
 
     private static let all = [
-        "health", "idle", "upserts", "reads", "decoding", "apns", "webpush",
+        "health", "idle", "upserts", "reads", "decoding", "apns", "webpush", "autopush",
     ]
 
     static func main() async {
@@ -49,6 +50,7 @@ enum TidingsBenchmarks {
                 case "webpush":
                     try await WebPushBenchmark(roundCount: rounds, secondCount: seconds, pushCount: pushes)
                         .run()
+                case "autopush": try await AutopushBenchmark(roundCount: rounds, messageCount: pushes).run()
                 default: throw BenchmarkError("there is no benchmark '\(name)'\n\(usage)")
                 }
             }
