@@ -18,6 +18,8 @@ from aioapns import APNs, NotificationRequest, PushType
 
 UNDER_WAY = 200
 WARM_UP = 250
+# Of the whole run: a push whose answer is lost is waited for without end.
+DEADLINE = 900
 
 
 class Never(int):
@@ -71,4 +73,4 @@ async def main(task):
     print(json.dumps({"count": len(measured), "failed": failed, "cpuSeconds": cpu_seconds() - before}))
 
 
-asyncio.run(main(json.loads(pathlib.Path(sys.argv[1]).read_text())))
+asyncio.run(asyncio.wait_for(main(json.loads(pathlib.Path(sys.argv[1]).read_text())), DEADLINE))

@@ -38,7 +38,7 @@ def main(task):
     def send(number):
         nonlocal failed
         try:
-            webpush(subscriptions[number % len(subscriptions)], payload, vapid, claims, ttl=0, requests_session=session)
+            webpush(subscriptions[number % len(subscriptions)], payload, vapid, claims, ttl=0, timeout=30, requests_session=session)
         except WebPushException as error:
             failed += 1
             print(error, file=sys.stderr)
