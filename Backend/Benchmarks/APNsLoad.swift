@@ -56,10 +56,8 @@ struct APNsLoad {
         }
         let settings = APNsSettings(
             endpoint: endpoint,
-            keyID: task.keyID,
-            teamID: task.teamID,
-            bundleID: task.topic,
-            privateKey: task.privateKey
+            credential: .token(keyID: task.keyID, teamID: task.teamID, privateKey: task.privateKey),
+            topic: task.topic
         )
         let pool = HTTP2Pool(
             origin: endpoint,

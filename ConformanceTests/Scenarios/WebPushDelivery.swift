@@ -196,6 +196,14 @@ struct WebPushDelivery {
                     #expect(json["code"]?.integerValue == status && json["message"]?.stringValue != nil)
                 }
             }
+            // A token that was good is remembered: not for another key's subscription, and not beyond its end.
+            let other = try stranger.authorization()
+            for (token, endpoint, status) in [(other, anyone, 201), (other, one, 403), (good, one, 201)] {
+                let answer = try await sender.post(endpoint, ["Authorization": token], body: body)
+                #expect(answer.status.code == status)
+            }
+            world.clock.advance(by: .seconds(3601))
+            #expect(try await sender.post(one, ["Authorization": good], body: body).status.code == 401)
             let discovery = try await world.request("GET", anyone)
             #expect(discovery.text == #"{"unifiedpush":{"version":1}}"#)
             #expect(try await world.request("PUT", anyone, body: []).status.code == 405)

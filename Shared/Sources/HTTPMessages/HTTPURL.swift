@@ -13,11 +13,12 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// The host is what an allow list compares, so it holds nothing that another reader could take for its end: letters,
     /// digits, `-`, `.` and `_`, or an IPv6 address in brackets (RFC 3986 section 3.2.2 allows more, which no DNS name has).
     package init?(_ text: String) {
-        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let schemeEnd = text.firstRange(of: "://")
-        else { return nil }
-        let scheme = text[..<schemeEnd.lowerBound].lowercased()
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let parts = text.aroundScheme else {
+            return nil
+        }
+        let scheme = parts.scheme.lowercased()
         guard scheme == "http" || scheme == "https" else { return nil }
-        let rest = text[schemeEnd.upperBound...].prefix { $0 != "#" }
+        let rest = parts.rest.prefix { $0 != "#" }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         guard !authority.contains("@") else { return nil }
         var host: Substring

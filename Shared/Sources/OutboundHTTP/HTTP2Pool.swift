@@ -103,6 +103,10 @@ package final class HTTP2Pool: HTTP2Session.Owner, @unchecked Sendable {
         if nextWaiting == waiting.count {
             waiting = []
             nextWaiting = 0
+        } else if nextWaiting >= max(1024, waiting.count / 2) {
+            // While sends follow each other it is never empty; what was sent must not be held until then.
+            waiting.removeFirst(nextWaiting)
+            nextWaiting = 0
         }
         // One connection first; more only while requests wait that the ready ones have no room for.
         if waitingCount > 0, connectingCount == 0, redial == nil, sessions.count < Self.connectionCountMax {

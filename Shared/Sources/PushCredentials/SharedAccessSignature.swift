@@ -76,9 +76,9 @@ package struct SharedAccessSignature: Sendable, Equatable {
 
     /// The host and path that the token covers, in lower case without scheme, user, port, query and trailing slashes.
     package var audience: (host: String, path: [String])? {
-        guard let decoded = PercentEncoding.decode(resource)?.lowercased() else { return nil }
-        guard let schemeEnd = decoded.firstRange(of: "://") else { return nil }
-        let rest = decoded[schemeEnd.upperBound...].prefix { $0 != "?" && $0 != "#" }
+        guard let decoded = PercentEncoding.decode(resource)?.lowercased(), let parts = decoded.aroundScheme
+        else { return nil }
+        let rest = parts.rest.prefix { $0 != "?" && $0 != "#" }
         let authority = rest.prefix { $0 != "/" }
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         // A client that signs a whole URL has the path encoded once more inside.

@@ -3,6 +3,32 @@ import JSONBytes
 import Testing
 import XMLBytes
 
+@Suite("Searches in bytes")
+struct SearchTests {
+    @Test("the first :// decides, and what only looks like it is passed over")
+    func scheme() {
+        for (text, scheme, rest) in [
+            ("https://a/b://c", "https", "a/b://c"), ("a:b:/c://d", "a:b:/c", "d"), ("://", "", ""),
+            ("é://ü", "é", "ü"),
+        ] {
+            let parts = text.aroundScheme
+            #expect(parts?.scheme == scheme[...] && parts?.rest == rest[...], "\(text)")
+        }
+        for text in ["", ":", ":/", "a:/", "a:/b/", "https:/a/"] { #expect(text.aroundScheme == nil) }
+    }
+
+    @Test("a word is found wherever it stands, also behind its own beginning")
+    func words() {
+        for text in ["needle", "xneedle", "needlex", "nneedle", "neneedle", "need needle"] {
+            #expect(Array(text.utf8).holds("needle"), "\(text)")
+        }
+        for text in ["", "n", "needl", "needl needl", "eedle"] {
+            #expect(!Array(text.utf8).holds("needle"), "\(text)")
+        }
+        #expect([UInt8]().holds(""))
+    }
+}
+
 @Suite("JSON over bytes")
 struct JSONTests {
     @Test(

@@ -8,7 +8,7 @@ package struct WebPushSettings: Sendable, Equatable {
     let keyPair: P256KeyPair
     /// Gateways that are reached without https or at a private address.
     package let gatewayOrigins: Set<String>
-    /// True: one ephemeral key for each send instead of each message. Two thirds less work; whoever holds two messages of a send
+    /// True: one ephemeral key for each send instead of each message. Up to a third less work; whoever holds two messages of a send
     /// sees that they belong together.
     package let usesOneKeyPerSend: Bool
 

@@ -2,16 +2,14 @@ import HTTPMessages
 import HTTPServing
 import JSONBytes
 import PushCredentials
-import Synchronization
 import TidingsModels
 
 /// `/3/device/{token}`: Apple's provider API (push services reference, sections 1.2 to 1.10).
 final class APNsDoor: Sendable {
     private let credentials: GatewayCredentials.APNs
     private let time: any TimeSource
-    /// Provider tokens whose signature was checked, until their hour is over; bounded by ``verifiedCountMax``.
-    private let verified = Mutex<[String: Timestamp]>([:])
-    private static let verifiedCountMax = 1000
+    /// Until their hour is over.
+    private let verified = VerifiedTokens<Void>()
     private static let tokenLife = Duration.seconds(3600)
     private static let clockSkew = Duration.seconds(300)
     /// Apple's longest storage.
@@ -145,8 +143,8 @@ final class APNsDoor: Sendable {
     }
 
     private func check(_ text: String, _ now: Timestamp) throws(Refusal) {
-        if let until = verified.withLock({ $0[text] }) {
-            guard now <= until else { throw Refusal(403, "ExpiredProviderToken") }
+        if let known = verified[text] {
+            guard now <= known.until else { throw Refusal(403, "ExpiredProviderToken") }
             return
         }
         guard let token = WebToken(text), token.header["kid"]?.stringValue == credentials.keyID,
@@ -156,15 +154,12 @@ final class APNsDoor: Sendable {
         guard issued + Self.tokenLife >= now, issued <= now + Self.clockSkew else {
             throw Refusal(403, "ExpiredProviderToken")
         }
-        verified.withLock { verified in
-            if verified.count >= Self.verifiedCountMax { verified.removeAll() }
-            verified[text] = issued + Self.tokenLife
-        }
+        verified.insert(text, (), until: issued + Self.tokenLife)
     }
 
     /// Wakes the app and shows nothing: Apple sends such at priority 5 alone ("Pushing background updates to your App").
     private static func isSilent(_ body: [UInt8]) -> Bool {
-        guard body.firstRange(of: Array("\"content-available\"".utf8)) != nil,
+        guard body.holds("\"content-available\""),
             let aps = (try? JSONValue(parsing: body))?["aps"]?.objectValue
         else { return false }
         return aps["content-available"] == 1 && ["alert", "sound", "badge"].allSatisfy { aps[$0] == nil }

@@ -11,6 +11,8 @@ struct WebPushDoor: Sendable {
     let origin: @Sendable () -> String
     /// Takes a message back; false when there is none.
     let cancel: @Sendable (String) async throws -> Bool
+    /// The hash of the key that signed.
+    private let verified = VerifiedTokens<[UInt8]>()
 
     private static let ttlMax: Int64 = 30 * 86400
     private static let topicByteCountMax = 32
@@ -127,29 +129,39 @@ struct WebPushDoor: Sendable {
 
     /// A restricted subscription needs its key; whoever claims a key must hold it.
     private func authorize(_ request: HTTPRequest, _ endpoint: WebPushEndpoint) throws(Refusal) {
-        func unauthorized(_ reason: String) -> Refusal {
-            var refusal = Refusal(401, 109, "VAPID: \(reason).")
-            refusal.fields["WWW-Authenticate"] = "vapid"
-            return refusal
-        }
-        let claim: VAPID.Claim
-        let read = Result { () throws(CredentialError) in
-            let claim = try VAPID.read(request.fields)
-            if let claim { try VAPID.check(claim, audiences: [origin()], now: time.now) }
-            return claim
-        }
-        switch read {
-        case .failure(let error): throw unauthorized(error.description)
-        case .success(let given?): claim = given
-        case .success(nil):
+        guard let keyHash = try keyHash(request.fields) else {
             guard endpoint.keyHash == nil else {
                 throw unauthorized("it is missing, and this subscription is restricted to a key")
             }
             return
         }
-        guard endpoint.keyHash.map({ Digests.equal($0, Digests.sha256(claim.point)) }) ?? true else {
+        guard endpoint.keyHash.map({ Digests.equal($0, keyHash) }) ?? true else {
             throw Refusal(403, 109, "VAPID: this subscription is restricted to another key.")
         }
+    }
+
+    private func unauthorized(_ reason: String) -> Refusal {
+        var refusal = Refusal(401, 109, "VAPID: \(reason).")
+        refusal.fields["WWW-Authenticate"] = "vapid"
+        return refusal
+    }
+
+    /// The hash of the key that signed; nil without a claim.
+    private func keyHash(_ fields: HTTPFields) throws(Refusal) -> [UInt8]? {
+        guard let authorization = fields["Authorization"] else { return nil }
+        let now = time.now
+        // The drafts have their key in another field, which is another for each message.
+        let isWhole = authorization.lowercased().hasPrefix("vapid ")
+        if isWhole, let known = verified[authorization], now < known.until { return known.value }
+        do throws(CredentialError) {
+            guard let claim = try VAPID.read(fields) else { return nil }
+            try VAPID.check(claim, audiences: [origin()], now: now)
+            let hash = Digests.sha256(claim.point)
+            if isWhole, let end = claim.token.seconds("exp") {
+                verified.insert(authorization, hash, until: Timestamp(seconds: end))
+            }
+            return hash
+        } catch { throw unauthorized(error.description) }
     }
 
     private func timeToLive(_ fields: HTTPFields) throws(Refusal) -> Int64 {
