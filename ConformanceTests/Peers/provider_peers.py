@@ -148,7 +148,7 @@ class Subscription:
 class Autopush:
     """A device that speaks Mozilla's autopush protocol, and no more of it than a device needs."""
 
-    def __init__(self, world, uaid=None, hello=True):
+    def __init__(self, world, uaid=None, hello=True, broadcasts=None):
         from websockets.sync.client import connect
 
         self.socket = connect(
@@ -156,7 +156,7 @@ class Autopush:
         self.waiting = []
         self.uaid = None
         if hello:
-            message = {"messageType": "hello", "use_webpush": True, "broadcasts": {}}
+            message = {"messageType": "hello", "use_webpush": True, "broadcasts": broadcasts or {}}
             self.send(message | ({"uaid": uaid} if uaid is not None else {}))
             self.hello = self.frame("hello")
             self.uaid = self.hello["uaid"]
@@ -1255,12 +1255,29 @@ def autopush_rules(world):
     run("so is that of a channel that nobody has", 200, lambda: device.unregister(Subscription(first, str(uuid.uuid4())))["status"])
     device.send({"messageType": "nack", "version": "none", "code": 302})
     device.send({"messageType": "ack", "updates": [{"channelID": channel, "version": "none"}]})
-    device.send({"messageType": "broadcast_subscribe", "broadcasts": {"a/b": "\"1\""}})
     device.send({})
-    run("a nack, an ack of an unknown version and a broadcast_subscribe pass; {} is answered", {},
-        lambda: json.loads(device.socket.recv(timeout=DEADLINE)))
+    run("a nack and an ack of an unknown version pass; {} is answered", {}, lambda: json.loads(device.socket.recv(timeout=DEADLINE)))
     device.send({})
     run("a second ping at once closes the connection", 1011, device.close_code)
+
+    # Broadcasts.
+    def set_broadcast(version):
+        return world.request("PUT", "/-/broadcasts/remote-settings/monitor_changes", json={"version": version}).status_code
+
+    followed = "remote-settings/monitor_changes"
+    run("the operator sets a broadcast", 204, lambda: set_broadcast('"1"'))
+    device = Autopush(world, broadcasts={followed: '"0"', "a/b": '"1"'})
+    check(name, "hello tells what is newer and what is unknown",
+          device.hello["broadcasts"] == {followed: '"1"', "errors": {"a/b": "Broadcast not found"}}, device.hello["broadcasts"])
+    run("and again when its version changes", 204, lambda: set_broadcast('"2"'))
+    run("the device is told", {followed: '"2"'}, lambda: device.frame("broadcast")["broadcasts"])
+    device.send({"messageType": "broadcast_subscribe", "broadcasts": {followed: '"2"'}})
+    device.send({})
+    run("who has the version hears nothing", {}, lambda: json.loads(device.socket.recv(timeout=DEADLINE)))
+    device.send({"messageType": "broadcast_subscribe", "broadcasts": {followed: '"1"'}})
+    run("who has another is told at once", {followed: '"2"'}, lambda: device.frame("broadcast")["broadcasts"])
+    device.send({"messageType": "broadcast_subscribe", "broadcasts": [followed]})
+    run("broadcasts that are no object close the connection", 1011, device.close_code)
 
     unknown = "0" * 32
     other = Autopush(world, unknown)
