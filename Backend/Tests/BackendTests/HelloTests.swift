@@ -35,45 +35,56 @@ struct HelloTests {
         var times = GatewayLinkTimes()
         times.hello = .milliseconds(300)
         try await TestGateway.run(times) { gateway in
-            // No loop of ours: they are all busy.
-            let socket = try LoopbackSocket.connect(port: gateway.url.port)
-            defer { Glibc.close(socket) }
-            let handshake =
-                "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-            let hello = WebSocketEncoder.frame(
-                .text,
-                Array(DeviceFrame.hello(uaid: nil).text.utf8),
-                mask: [0, 0, 0, 0]
-            )
-            let isReady = DispatchSemaphore(value: 0)
-            let mayGoOn = DispatchSemaphore(value: 0)
             let loops = EventLoopGroup.shared.loops
-            @Sendable func exchange() -> [UInt8] {
-                write(socket, handshake, handshake.utf8.count)
-                var buffer = [UInt8](repeating: 0, count: 4096)
-                // The upgrade; from here the deadline runs.
-                guard read(socket, &buffer, buffer.count) > 0 else { return [] }
-                for loop in loops {
-                    loop.execute {
-                        isReady.signal()
-                        mayGoOn.wait()
-                    }
-                }
-                for _ in loops { isReady.wait() }
-                // Real time, which the kernel alone measures here: the deadline passes while nothing is read.
-                usleep(400_000)
-                write(socket, hello, hello.count)
-                for _ in loops { mayGoOn.signal() }
-                let count = read(socket, &buffer, buffer.count)
-                return Array(buffer.prefix(max(0, count)))
+            // One try whose deadline passes before the loops are busy proves nothing.
+            for _ in 0..<5 {
+                let answer = try await Self.onOwnThread { try Self.helloWhileBusy(loops, gateway.url.port) }
+                // Text, where a close frame would begin with 0x88.
+                if answer == 0x81 { return }
             }
-            let answer = await withCheckedContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(returning: exchange()) }
-            }
-            // Text, where a close frame would begin with 0x88.
-            #expect(answer.first == 0x81)
+            Issue.record("a hello that was there in time was not read")
         }
+    }
+
+    private static func onOwnThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+        }
+    }
+
+    /// Says hello while every loop is busy, and goes on once the deadline has passed.
+    /// - Returns: The first byte of the answer.
+    private static func helloWhileBusy(_ loops: [EventLoop], _ port: Int) throws -> UInt8? {
+        // No loop of ours: they are all busy.
+        let socket = try LoopbackSocket.connect(port: port)
+        defer { Glibc.close(socket) }
+        let handshake =
+            "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        let hello = WebSocketEncoder.frame(
+            .text,
+            Array(DeviceFrame.hello(uaid: nil).text.utf8),
+            mask: [0, 0, 0, 0]
+        )
+        write(socket, handshake, handshake.utf8.count)
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        // The upgrade; from here the deadline runs.
+        guard read(socket, &buffer, buffer.count) > 0 else { return nil }
+        let (isBusy, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        for loop in loops {
+            loop.execute {
+                isBusy.signal()
+                mayGoOn.wait()
+            }
+        }
+        for _ in loops { isBusy.wait() }
+        // The deadline passes while nothing is read.
+        usleep(400_000)
+        write(socket, hello, hello.count)
+        for _ in loops { mayGoOn.signal() }
+        return read(socket, &buffer, buffer.count) > 0 ? buffer[0] : nil
     }
 
     @Test("an application ping is answered, in both spellings; one that follows too fast closes with 1011")
