@@ -27,7 +27,9 @@ struct OpenCircuit {
             func isSeen() async throws -> Bool {
                 let lines = try await metrics(world)
                 return lines.contains(open[...])
-                    && lines.contains { $0.hasPrefix(#"tidings_hub_circuits_opened_total{platform="apns"} "#) }
+                    && lines.contains {
+                        $0.hasPrefix(#"tidings_hub_circuits_opened_total{platform="apns"} "#)
+                    }
                     && String(decoding: world.logBytes, as: UTF8.self).contains("circuit_opened")
             }
             while try await !isSeen() { try await Task.sleep(for: .milliseconds(5)) }

@@ -14,63 +14,92 @@ package enum Base64 {
     /// Reads either alphabet, with or without padding. Blanks and line ends are skipped only when asked
     /// for. Nil for any other character, for a lone last character and for wrong padding.
     package static func decode(_ text: some StringProtocol, skipsBlanks: Bool = false) -> [UInt8]? {
-        var result: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        var padding = 0
-        for byte in text.utf8 {
-            let value: UInt32
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = UInt32(byte - UInt8(ascii: "A"))
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = UInt32(byte - UInt8(ascii: "a")) + 26
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = UInt32(byte - UInt8(ascii: "0")) + 52
-            case UInt8(ascii: "+"), UInt8(ascii: "-"): value = 62
-            case UInt8(ascii: "/"), UInt8(ascii: "_"): value = 63
-            case UInt8(ascii: "="):
-                padding += 1
-                continue
-            case 0x20, 0x09, 0x0A, 0x0D:
-                guard skipsBlanks else { return nil }
-                continue
-            default: return nil
-            }
-            guard padding == 0 else { return nil }
-            bits = bits << 6 | value
-            count += 1
-            if count % 4 == 0 {
-                result += [
-                    UInt8(truncatingIfNeeded: bits >> 16), UInt8(truncatingIfNeeded: bits >> 8),
-                    UInt8(truncatingIfNeeded: bits),
-                ]
-                bits = 0
+        // Text of Swift's own lies in one piece; a bridged one does not.
+        let decoded = text.utf8.withContiguousStorageIfAvailable { decode($0, skipsBlanks: skipsBlanks) }
+        return decoded ?? Array(text.utf8).withUnsafeBufferPointer { decode($0, skipsBlanks: skipsBlanks) }
+    }
+
+    private static let blank: UInt8 = 64, pad: UInt8 = 65, bad: UInt8 = 66
+
+    /// What each byte is worth, or one of the three above.
+    private static let values: [UInt8] = (0...255).map { byte in
+        switch UInt8(byte) {
+        case UInt8(ascii: "-"): 62
+        case UInt8(ascii: "_"): 63
+        case UInt8(ascii: "="): pad
+        case 0x20, 0x09, 0x0A, 0x0D: blank
+        default: standard.firstIndex(of: UInt8(byte)).map { UInt8($0) } ?? bad
+        }
+    }
+
+    private static func decode(_ text: UnsafeBufferPointer<UInt8>, skipsBlanks: Bool) -> [UInt8]? {
+        var isGood = true
+        let result = values.withUnsafeBufferPointer { values in
+            [UInt8](unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { output, outputCount in
+                var bits: UInt32 = 0
+                var count = 0
+                var padding = 0
+                func write(_ byte: UInt32) {
+                    output[outputCount] = UInt8(truncatingIfNeeded: byte)
+                    outputCount += 1
+                }
+                for byte in text {
+                    let value = values[Int(byte)]
+                    if value < 64, padding == 0 {
+                        bits = bits << 6 | UInt32(value)
+                        count += 1
+                        if count % 4 == 0 {
+                            write(bits >> 16)
+                            write(bits >> 8)
+                            write(bits)
+                        }
+                    } else if value == pad {
+                        padding += 1
+                    } else if value != blank || !skipsBlanks {
+                        return isGood = false
+                    }
+                }
+                switch count % 4 {
+                case 0: isGood = padding == 0
+                case 2:
+                    isGood = padding == 0 || padding == 2
+                    write(bits >> 4)
+                case 3:
+                    isGood = padding <= 1
+                    write(bits >> 10)
+                    write(bits >> 2)
+                default: isGood = false
+                }
             }
         }
-        switch count % 4 {
-        case 0: guard padding == 0 else { return nil }
-        case 2:
-            guard padding == 0 || padding == 2 else { return nil }
-            result.append(UInt8(truncatingIfNeeded: bits >> 4))
-        case 3:
-            guard padding <= 1 else { return nil }
-            result += [UInt8(truncatingIfNeeded: bits >> 10), UInt8(truncatingIfNeeded: bits >> 2)]
-        default: return nil
-        }
-        return result
+        return isGood ? result : nil
     }
 
     private static func encode(_ bytes: [UInt8], _ alphabet: [UInt8], pads: Bool) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var index = 0
-        while index < bytes.count {
-            let left = min(3, bytes.count - index)
-            var bits = UInt32(bytes[index]) << 16
-            if left > 1 { bits |= UInt32(bytes[index + 1]) << 8 }
-            if left > 2 { bits |= UInt32(bytes[index + 2]) }
-            for position in 0...left { text.append(alphabet[Int(bits >> (18 - 6 * UInt32(position)) & 63)]) }
-            if pads, left < 3 { text += [UInt8](repeating: UInt8(ascii: "="), count: 3 - left) }
-            index += 3
+        let (whole, left) = bytes.count.quotientAndRemainder(dividingBy: 3)
+        return String(unsafeUninitializedCapacity: (whole + 1) * 4) { output in
+            var count = 0
+            func write(_ bits: UInt32, _ characters: Int) {
+                for position in 0..<characters {
+                    output[count] = alphabet[Int(bits >> (18 - 6 * UInt32(position)) & 63)]
+                    count += 1
+                }
+            }
+            for index in stride(from: 0, to: whole * 3, by: 3) {
+                write(
+                    UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8 | UInt32(bytes[index + 2]),
+                    4
+                )
+            }
+            if left > 0 {
+                let second = left == 2 ? UInt32(bytes[whole * 3 + 1]) << 8 : 0
+                write(UInt32(bytes[whole * 3]) << 16 | second, left + 1)
+            }
+            while pads, left > 0, count % 4 != 0 {
+                output[count] = UInt8(ascii: "=")
+                count += 1
+            }
+            return count
         }
-        return String(decoding: text, as: UTF8.self)
     }
 }

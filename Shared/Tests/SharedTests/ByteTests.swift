@@ -1,3 +1,4 @@
+import Foundation
 import HTTPMessages
 import JSONBytes
 import Testing
@@ -143,6 +144,26 @@ struct CodingTests {
 
     @Test("broken base64 is refused", arguments: ["Z", "Zg=", "Zm9v=", "Z g==", "Zm9v!", "=Zg="])
     func brokenBase64(text: String) { #expect(Base64.decode(text) == nil) }
+
+    @Test("base64 of every length is Foundation's, and no byte outside of the alphabets is read")
+    func everyBase64() {
+        for count in 0...200 {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ count &* 7) }
+            let text = Base64.encode(bytes)
+            #expect(text == Data(bytes).base64EncodedString())
+            #expect(Base64.decode(text) == bytes && Base64.decode(Base64.encodeURL(bytes)) == bytes)
+            #expect(Base64.decode(text.dropLast(0)) == bytes)
+            let broken = text.map { "\($0)\r\n \t" }.joined()
+            #expect(Base64.decode(broken, skipsBlanks: true) == bytes)
+            #expect(count == 0 || Base64.decode(broken) == nil)
+        }
+        let alphabets = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_".utf8)
+        for byte in UInt8(0)...127 {
+            let text = "AAA" + String(UnicodeScalar(byte))
+            #expect((Base64.decode(text) != nil) == (alphabets.contains(byte) || byte == UInt8(ascii: "=")))
+        }
+        #expect(Base64.decode("AAé=") == nil)
+    }
 
     @Test("percent-encoding decodes once, and plus is a blank only where asked")
     func percent() {
