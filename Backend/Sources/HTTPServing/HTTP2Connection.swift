@@ -78,6 +78,8 @@ final class HTTP2Connection: @unchecked Sendable {
         scheduleSend()
     }
 
+    private var farewell: [UInt8] { connection.context.farewell }
+
     func drained() { sendNow() }
 
     func closed() {
@@ -95,13 +97,15 @@ final class HTTP2Connection: @unchecked Sendable {
         let timer = Carried(self)
         _ = LoopTimer(on: stream.loop, after: .milliseconds(100)) {
             guard let session = timer.value.session, !timer.value.stream.isClosed else { return }
+            let farewell = timer.value.farewell
+            // The bytes are copied.
             nghttp2_submit_goaway(
                 session,
                 UInt8(NGHTTP2_FLAG_NONE.rawValue),
                 nghttp2_session_get_last_proc_stream_id(session),
                 NGHTTP2_NO_ERROR.rawValue,
-                nil,
-                0
+                farewell,
+                farewell.count
             )
             timer.value.scheduleSend()
         }

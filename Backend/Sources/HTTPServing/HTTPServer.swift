@@ -26,6 +26,9 @@ package final class HTTPServer: Sendable {
     private let acceptor: Acceptor
     private let log: Log
 
+    /// - Parameters:
+    ///   - asksForCertificate: Any certificate of a client is taken, and its hash shown to the handler.
+    ///   - farewell: The debug data of GOAWAY when the server stops (RFC 9113 section 6.8).
     package init(
         limits: ServerLimits = ServerLimits(),
         tls: TLSContext? = nil,
@@ -34,6 +37,7 @@ package final class HTTPServer: Sendable {
         httpDate: @escaping @Sendable () -> String,
         trustedProxies: Set<String> = [],
         asksForCertificate: Bool = false,
+        farewell: [UInt8] = [],
         group: EventLoopGroup = .shared,
         handler: @escaping HTTPHandler
     ) {
@@ -42,7 +46,8 @@ package final class HTTPServer: Sendable {
             handler: handler,
             events: ServerEvents(log: log, counters: counters, httpDate: httpDate),
             trustedProxies: trustedProxies,
-            asksForCertificate: asksForCertificate
+            asksForCertificate: asksForCertificate,
+            farewell: farewell
         )
         self.log = log
         let context = context

@@ -11,6 +11,7 @@ struct ServerContext: Sendable {
     let events: ServerEvents
     let trustedProxies: Set<String>
     let asksForCertificate: Bool
+    let farewell: [UInt8]
 
     /// Who a request comes from: behind trusted proxies the last address of `X-Forwarded-For` that is not one of them. What
     /// stands before it was written by the client.

@@ -95,6 +95,7 @@ struct ServerAssembly {
             trustedProxies: configuration.trustedProxies,
             // As APNs does; the others would only make browsers ask their users.
             asksForCertificate: service == "gateway",
+            farewell: service == "gateway" ? Array(#"{"reason":"Shutdown"}"#.utf8) : [],
             handler: { request in
                 let segments = request.target.segments
                 let isOwn = segments.first == "-" && segments.dropFirst().first != inner

@@ -1,4 +1,5 @@
 import HTTPServing
+import PushTelemetry
 import TidingsConformance
 import Testing
 
@@ -42,6 +43,25 @@ struct HTTP2FloodTests {
                 )
             )
         }
+    }
+
+    @Test("a server that stops says so in its GOAWAY, as APNs does")
+    func farewell() async throws {
+        let text = #"{"reason":"Shutdown"}"#
+        let counters = Counters()
+        let server = HTTPServer(
+            log: Log("test", to: .inMemory()),
+            counters: counters,
+            httpDate: { "" },
+            farewell: Array(text.utf8)
+        ) { _ in HTTPResponse(200) }
+        let port = try server.start(host: "127.0.0.1", port: 0)
+        let greeting = HTTP2Flood.preface + HTTP2Flood.frame(4, 0, 0, [])
+        async let answer = RawConnection.bytes(greeting, with: "http://127.0.0.1:\(port)")
+        while counters["http_connections_total"] == 0 { await Task.yield() }
+        await server.drain(within: .seconds(5))
+        let bytes = try await answer
+        #expect(bytes.suffix(text.utf8.count) == Array(text.utf8)[...])
     }
 
     @Test(
