@@ -66,11 +66,10 @@ final class HTTP2Session: StreamConnectionHandler {
 
     func start(_ exchange: HTTP2Exchange) {
         guard let session else { return exchange.fail(.unreachable, "no connection") }
-        let fields = HeaderBlock(exchange.request, scheme: scheme, authority: authority)
         var provider = nghttp2_data_provider()
         provider.source.ptr = Unmanaged.passUnretained(exchange).toOpaque()
         provider.read_callback = readBody
-        let stream = fields.withPairs { pairs, count in
+        let stream = HeaderBlock.withPairs(exchange.request, scheme, authority) { pairs, count in
             nghttp2_submit_request(
                 session,
                 nil,
@@ -293,49 +292,6 @@ final class HTTP2Exchange {
         let done = done
         self.done = nil
         done?(result)
-    }
-}
-
-/// The header fields of one request in nghttp2's form.
-private struct HeaderBlock {
-    private var bytes: [UInt8] = []
-    private var parts: [(name: Int, value: Int, isUnique: Bool)] = []
-
-    init(_ request: HTTP2Request, scheme: String, authority: String) {
-        for (name, value) in [
-            (":method", "POST"), (":scheme", scheme), (":authority", authority), (":path", request.path),
-        ] {
-            add(name, value, isUnique: false)
-        }
-        for field in request.fields { add(field.name, field.value, isUnique: field.isUnique) }
-        add("content-length", String(request.body.count), isUnique: true)
-    }
-
-    private mutating func add(_ name: String, _ value: String, isUnique: Bool) {
-        bytes += name.utf8
-        bytes += value.utf8
-        parts.append((name.utf8.count, value.utf8.count, isUnique))
-    }
-
-    /// nghttp2 copies what the pairs point to before the call returns.
-    func withPairs(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
-        var bytes = bytes
-        return bytes.withUnsafeMutableBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { return -1 }
-            var offset = 0
-            let pairs = parts.map { part in
-                defer { offset += part.name + part.value }
-                let flags = part.isUnique ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE
-                return nghttp2_nv(
-                    name: base + offset,
-                    value: base + offset + part.name,
-                    namelen: part.name,
-                    valuelen: part.value,
-                    flags: UInt8(flags.rawValue)
-                )
-            }
-            return pairs.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
-        }
     }
 }
 

@@ -3,16 +3,16 @@ import HubCore
 import OutboundHTTP
 import TidingsModels
 
-/// The request for one device (Apple: "Sending notification requests to APNs").
+/// The requests for some devices (Apple: "Sending notification requests to APNs").
 ///
 /// Without a token the connection's certificate tells who sends.
 enum APNsPayload {
-    static func request(
+    static func requests(
         _ payload: PlatformPayload,
-        to target: PushTarget,
+        to targets: [PushTarget],
         token: String?,
         settings: APNsSettings
-    ) -> HTTP2Request {
+    ) -> [HTTP2Request] {
         var fields: [HTTP2Request.Field] = []
         if let token { fields.append(.init("authorization", "bearer " + token)) }
         if let topic = settings.topic, payload.header("apns-topic") == nil {
@@ -24,12 +24,13 @@ enum APNsPayload {
         if settings.isOwnGateway, let trace = TraceID.current {
             fields.append(.init(HubHeader.traceParent, trace.parentHeader))
         }
-        // Different in each request: kept out of the compression table, which it would flush.
-        fields.append(.init("apns-id", target.deliveryID, isUnique: true))
-        return HTTP2Request(
-            path: "/3/device/" + target.handle.text.lowercased(),
-            fields: fields,
-            body: payload.body
-        )
+        return targets.map { target in
+            HTTP2Request(
+                path: "/3/device/" + target.handle.text.lowercased(),
+                // Different in each request: kept out of the compression table, which it would flush.
+                fields: fields + [.init("apns-id", target.deliveryID, isUnique: true)],
+                body: payload.body
+            )
+        }
     }
 }

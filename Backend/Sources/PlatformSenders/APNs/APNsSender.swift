@@ -75,8 +75,6 @@ package final class APNsSender: PlatformSender {
         _ targets: [PushTarget],
         _ token: String?
     ) async -> [HTTP2Result] {
-        await pool.send(
-            targets.map { APNsPayload.request(payload, to: $0, token: token, settings: settings) }
-        )
+        await pool.send(APNsPayload.requests(payload, to: targets, token: token, settings: settings))
     }
 }
