@@ -39,6 +39,27 @@ package enum HTTP2Flood: String, Sendable, CaseIterable {
         return frame(1, 0x5, stream, [0x82, 0x86] + literal + [0x01, 0x01, 0x61])
     }
 
+    /// POST of a short path with a declared length (static name 28, RFC 7541 section 6.2.2); its body is still to come.
+    package static func post(_ path: String, stream: UInt32, length: Int) -> [UInt8] {
+        func text(_ value: String) -> [UInt8] { [UInt8(value.utf8.count & 0x7F)] + Array(value.utf8) }
+        let fields = [0x83, 0x86, 0x04] + text(path) + [0x01, 0x01, 0x61, 0x0F, 0x0D] + text(String(length))
+        return frame(1, 0x4, stream, fields)
+    }
+
+    /// Type and payload of each whole frame.
+    package static func frames(_ bytes: [UInt8]) -> [(type: UInt8, payload: [UInt8])] {
+        var frames: [(type: UInt8, payload: [UInt8])] = []
+        var rest = bytes[...]
+        while rest.count >= 9 {
+            let head = Array(rest.prefix(9))
+            let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+            guard rest.count >= 9 + length else { break }
+            frames.append((head[3], Array(rest.dropFirst(9).prefix(length))))
+            rest = rest.dropFirst(9 + length)
+        }
+        return frames
+    }
+
     /// RFC 9113 section 4.1.
     package static func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) -> [UInt8]
     {
@@ -51,17 +72,5 @@ package enum HTTP2Flood: String, Sendable, CaseIterable {
     }
 
     /// True when the last whole frame of an answer is GOAWAY.
-    package static func endsInGoAway(_ answer: [UInt8]) -> Bool { last(answer) == 7 }
-
-    private static func last(_ answer: [UInt8]) -> UInt8 {
-        var position = 0
-        var last: UInt8 = 0
-        while position + 9 <= answer.count {
-            let length =
-                Int(answer[position]) << 16 | Int(answer[position + 1]) << 8 | Int(answer[position + 2])
-            last = answer[position + 3]
-            position += 9 + length
-        }
-        return last
-    }
+    package static func endsInGoAway(_ answer: [UInt8]) -> Bool { frames(answer).last?.type == 7 }
 }

@@ -104,6 +104,18 @@ struct StrictAPNs {
         }
     }
 
+    @Test("refusals that need no body cost no stream: the connection goes on, however many there were")
+    func earlyRefusals() async throws {
+        try await World.run(Self.options) { world in
+            let provider = try await Provider(world, try await world.device("phone", .apns))
+            let strange = try provider.token(key: "ABCDEFGHIJ")
+            for _ in 0..<300 {
+                #expect(try await provider.push(strange).text == "403 InvalidProviderToken")
+            }
+            #expect(try await provider.push(try provider.token()).text == "200")
+        }
+    }
+
     @Test("the sandbox's host name brings an id for the delivery log, and no other does")
     func uniqueID() async throws {
         try await World.run(Self.options) { world in

@@ -146,13 +146,27 @@ final class HTTP2Connection: @unchecked Sendable {
         guard let item = streams[id] else { return }
         if item.isAnswered {
             consume(id, bytes.count)
+            item.discardedByteCount += bytes.count
+            if item.discardedByteCount > limits.discardByteCountMax { answerHeld(item) }
         } else {
             item.unconsumed += bytes.count
             item.body.feed(Array(bytes), isLast: false)
         }
     }
 
-    fileprivate func inputEnded(_ id: Int32) { streams[id]?.body.feed([], isLast: true) }
+    fileprivate func inputEnded(_ id: Int32) {
+        guard let item = streams[id] else { return }
+        item.isInputEnded = true
+        item.body.feed([], isLast: true)
+        answerHeld(item)
+    }
+
+    /// The last frame of a response was written. Whoever still sends the request is told to stop (RFC 9113 section 8.1): else the stream
+    /// would stay, since some clients stop without a word (curl 7.88).
+    fileprivate func responseEnded(_ id: Int32) {
+        guard let session, let item = streams[id], !item.isInputEnded else { return }
+        nghttp2_submit_rst_stream(session, 0, id, NGHTTP2_NO_ERROR.rawValue)
+    }
 
     fileprivate func streamClosed(_ id: Int32) {
         if openHead?.stream == id { openHead = nil }
@@ -227,6 +241,24 @@ final class HTTP2Connection: @unchecked Sendable {
             consume(item.id, item.unconsumed)
             item.unconsumed = 0
         }
+        guard !waitsForRequest(item) else { return item.held = response }
+        submit(response, item, session)
+    }
+
+    /// True when a request that needs no more than what is dropped anyway comes to its end first: many clients take it badly when an answer
+    /// overtakes their body.
+    private func waitsForRequest(_ item: HTTP2Stream) -> Bool {
+        if item.isInputEnded || item.mustContinue { return false }
+        return item.contentLength.map { $0 <= limits.discardByteCountMax } ?? true
+    }
+
+    private func answerHeld(_ item: HTTP2Stream) {
+        guard let response = item.held, let session else { return }
+        item.held = nil
+        submit(response, item, session)
+    }
+
+    private func submit(_ response: HTTPResponse, _ item: HTTP2Stream, _ session: OpaquePointer) {
         var fields = [
             (":status", String(response.status.code)), ("date", connection.context.events.httpDate()),
         ]
@@ -410,6 +442,15 @@ private func http2Connection(_ context: UnsafeMutableRawPointer?) -> HTTP2Connec
 private nonisolated(unsafe) let serverCallbacks: OpaquePointer? = {
     var callbacks: OpaquePointer?
     nghttp2_session_callbacks_new(&callbacks)
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
+        guard let frame else { return 0 }
+        let kind = UInt32(tidings_h2_frame_type(frame))
+        let isMessage = kind == NGHTTP2_HEADERS.rawValue || kind == NGHTTP2_DATA.rawValue
+        if isMessage, tidings_h2_frame_flags(frame) & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
+            http2Connection(context)?.responseEnded(tidings_h2_frame_stream(frame))
+        }
+        return 0
+    }
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
         guard let frame, tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else {
             return 0

@@ -14,6 +14,12 @@ final class HTTP2Stream: @unchecked Sendable {
     var isAnswered = false
     var isClosed = false
     var mustContinue = false
+    /// The request is here to its end.
+    var isInputEnded = false
+    /// Body bytes that came after the answer.
+    var discardedByteCount = 0
+    /// An answer that waits for the end of the request.
+    var held: HTTPResponse?
     /// Body bytes that flow control still counts as ours.
     var unconsumed = 0
 
@@ -67,6 +73,9 @@ final class HTTP2Stream: @unchecked Sendable {
             authority: authority
         )
     }
+
+    /// As declared; nil when it is not, or is no number.
+    var contentLength: Int? { fields["content-length"].flatMap { Int($0) } }
 
     /// Moves the piece ahead into the output once the output is used up.
     func rotate() {

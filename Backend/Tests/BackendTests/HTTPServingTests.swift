@@ -152,6 +152,30 @@ struct HTTPServingTests {
         }
     }
 
+    @Test(
+        "HTTP/2: a short request is answered at its end; of a long one the rest is not wanted, and the stream is over"
+    )
+    func earlyAnswers() async throws {
+        try await EchoServer.run { server in
+            let end = HTTP2Flood.frame(7, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0])
+            for (length, body) in [
+                (5, HTTP2Flood.frame(0, 0x1, 1, Array("hello".utf8))), (2_000_000, []),
+                (2_000_000, HTTP2Flood.frame(0, 0, 1, [1, 2, 3])),
+            ] {
+                let request = HTTP2Flood.post("/silent", stream: 1, length: length) + body
+                let answer = try await RawConnection.bytes(
+                    HTTP2Flood.preface + HTTP2Flood.frame(4, 0, 0, []) + request + end,
+                    with: server.address
+                )
+                let frames = HTTP2Flood.frames(answer)
+                // HEADERS, DATA and, without an error, RST_STREAM.
+                let expected: [UInt8] = length == 5 ? [1, 0] : [1, 0, 3]
+                #expect(frames.map(\.type).filter { [0, 1, 3].contains($0) } == expected)
+                #expect(frames.filter { $0.type == 3 }.allSatisfy { $0.payload == [0, 0, 0, 0] })
+            }
+        }
+    }
+
     @Test("a large upload that is answered early does not stall the connection")
     func earlyAnswer() async throws {
         try await EchoServer.run { server in
