@@ -21,42 +21,31 @@ struct ProviderCertificates {
         return try #require(try Files.read(path))
     }
 
-    private func hub(_ world: World, _ credential: [String: String]) async throws -> HubClient {
-        func client(_ name: String) throws -> HubClient {
-            HubClient(
-                try HubConnectionString(parsing: try world.server.endpoints.namespaceConnectionString ?? ""),
-                hub: name,
-                client: try world.httpClient(),
-                time: world.clock
+    /// A hub with this certificate towards the world's gateway, and a device registered there under the tag `me`.
+    private func hub(_ world: World, _ certificate: [UInt8]) async throws -> (HubClient, WorldDevice) {
+        let hub = try await world.describedHub([
+            .apns: ["ApnsCertificate": Base64.encode(certificate), "Endpoint": try world.gatewayURL]
+        ])
+        let device = try await world.device("phone", .apns)
+        _ = try await hub.create(
+            RegistrationContent(
+                handle: try PlatformHandle(try await device.handle(), platform: .apns),
+                tags: [try HubTag("me")]
             )
-        }
-        _ = try await NamespaceClient(try client(world.hubName)).create(
-            HubDescription(name: "garden", credentials: [.apns: credential])
         )
-        return try client("garden")
+        return (hub, device)
+    }
+
+    private func outcomes(_ hub: HubClient) async throws -> [Platform: [Outcome: Int]] {
+        let id = try #require(try await hub.send(.native(.apns, #"{"aps":{"alert":"hi"}}"#), tags: "me"))
+        return try await hub.finalDetails(id, every: .milliseconds(5)).outcomes
     }
 
     @Test("a hub whose description holds a certificate: the push arrives under the certificate's topic")
     func described() async throws {
         try await World.run { world in
-            let hub = try await hub(
-                world,
-                [
-                    "ApnsCertificate": Base64.encode(try issued(world)),
-                    "Endpoint": try world.gatewayURL,
-                ]
-            )
-            let device = try await world.device("phone", .apns)
-            _ = try await hub.create(
-                RegistrationContent(
-                    handle: try PlatformHandle(try await device.handle(), platform: .apns),
-                    tags: [try HubTag("me")]
-                )
-            )
-            let id = try #require(try await hub.send(.native(.apns, #"{"aps":{"alert":"hi"}}"#), tags: "me"))
-            #expect(
-                try await hub.finalDetails(id, every: .milliseconds(5)).outcomes == [.apns: [.success: 1]]
-            )
+            let (hub, device) = try await hub(world, try issued(world))
+            #expect(try await outcomes(hub) == [.apns: [.success: 1]])
             #expect(try await device.nextText() == "hi")
         }
     }
@@ -67,23 +56,8 @@ struct ProviderCertificates {
     func refused() async throws {
         try await World.run { world in
             let stranger = try ClientIdentity.make(name: "x", userID: "net.example.other")
-            let hub = try await hub(
-                world,
-                ["ApnsCertificate": Base64.encode(stranger.pem), "Endpoint": try world.gatewayURL]
-            )
-            let device = try await world.device("phone", .apns)
-            _ = try await hub.create(
-                RegistrationContent(
-                    handle: try PlatformHandle(try await device.handle(), platform: .apns),
-                    tags: [try HubTag("me")]
-                )
-            )
-            let id = try #require(try await hub.send(.native(.apns, #"{"aps":{"alert":"hi"}}"#), tags: "me"))
-            #expect(
-                try await hub.finalDetails(id, every: .milliseconds(5)).outcomes == [
-                    .apns: [.invalidCredentials: 1]
-                ]
-            )
+            let (hub, _) = try await hub(world, stranger.pem)
+            #expect(try await outcomes(hub) == [.apns: [.invalidCredentials: 1]])
             #expect(try await hub.registrations().count == 1)
             let management = NamespaceClient(hub)
             let text = String(decoding: try issued(world), as: UTF8.self)

@@ -8,21 +8,11 @@ import TidingsModels
 /// A hub whose description names credentials, from its PUT to what the push service hears and to what becomes of a registration.
 @Suite("Senders of a hub's description")
 struct DescribedSenders {
-    /// A client with a key of the namespace.
-    private func client(_ world: World, _ name: String) throws -> HubClient {
-        HubClient(
-            try HubConnectionString(parsing: try world.server.endpoints.namespaceConnectionString ?? ""),
-            hub: name,
-            client: try world.httpClient(),
-            time: world.clock
-        )
-    }
-
-    private func hub(_ world: World, _ credentials: [Platform: [String: String]]) async throws -> HubClient {
-        _ = try await NamespaceClient(try client(world, world.hubName)).create(
-            HubDescription(name: "garden", credentials: credentials)
-        )
-        return try client(world, "garden")
+    private static func adm(_ origin: String) -> [String: String] {
+        [
+            "ClientId": "c", "ClientSecret": "s", "AuthTokenUrl": origin + "/auth/O2/token",
+            "SendUrlTemplate": origin + "/messaging/registrations/{0}/messages",
+        ]
     }
 
     private func outcomes(
@@ -39,17 +29,11 @@ struct DescribedSenders {
             var options = World.Options()
             options.configure = { $0.credentialOrigins = [url.origin] }
             try await World.run(options) { world in
-                let hub = try await hub(
-                    world,
-                    [
-                        .adm: [
-                            "ClientId": "c", "ClientSecret": "s",
-                            "AuthTokenUrl": url.origin + "/auth/O2/token",
-                            "SendUrlTemplate": url.origin + "/messaging/registrations/{0}/messages",
-                        ], .baidu: ["BaiduApiKey": "a", "BaiduSecretKey": "s", "BaiduEndPoint": url.origin],
-                        .xiaomi: ["AppSecret": "x", "Endpoint": url.origin],
-                    ]
-                )
+                let hub = try await world.describedHub([
+                    .adm: Self.adm(url.origin),
+                    .baidu: ["BaiduApiKey": "a", "BaiduSecretKey": "s", "BaiduEndPoint": url.origin],
+                    .xiaomi: ["AppSecret": "x", "Endpoint": url.origin],
+                ])
                 let cases: [(Platform, String, String, HTTPResponse, HTTPResponse)] = [
                     (
                         .adm, "amzn1.x", #"{"data":{"message":"$(m)"}}"#, HTTPResponse(200),
@@ -107,16 +91,7 @@ struct DescribedSenders {
             var options = World.Options()
             options.configure = { $0.credentialOrigins = [url.origin] }
             try await World.run(options) { world in
-                let hub = try await hub(
-                    world,
-                    [
-                        .adm: [
-                            "ClientId": "c", "ClientSecret": "s",
-                            "AuthTokenUrl": url.origin + "/auth/O2/token",
-                            "SendUrlTemplate": url.origin + "/messaging/registrations/{0}/messages",
-                        ]
-                    ]
-                )
+                let hub = try await world.describedHub([.adm: Self.adm(url.origin)])
                 let old = try PlatformHandle("amzn1.old", platform: .adm)
                 let made = try await hub.create(RegistrationContent(handle: old, tags: [try HubTag("me")]))
                 let token = HTTPResponse(200, text: #"{"access_token":"t","expires_in":3600}"#)
@@ -157,10 +132,10 @@ struct DescribedSenders {
         try await ScriptedServer.run { server, url in
             server.expect([])
             try await World.run { world in
-                var hub = try await hub(world, [.mpns: [:]])
+                var hub = try await world.describedHub([.mpns: [:]])
                 await world.stopServer()
                 try await world.startServer()
-                hub = try client(world, "garden")
+                hub = try world.namespaceClient("garden")
                 #expect(
                     try await NamespaceClient(hub).hub("garden")?.credentials.keys.contains(.mpns) == true
                 )

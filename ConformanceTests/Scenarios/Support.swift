@@ -58,6 +58,24 @@ extension World {
         }
     }
 
+    /// A hub's client with the key of the namespace.
+    func namespaceClient(_ name: String) throws -> HubClient {
+        HubClient(
+            try HubConnectionString(parsing: try server.endpoints.namespaceConnectionString ?? ""),
+            hub: name,
+            client: try httpClient(),
+            time: clock
+        )
+    }
+
+    /// A hub `garden` that is made with these credentials.
+    func describedHub(_ credentials: [Platform: [String: String]]) async throws -> HubClient {
+        _ = try await NamespaceClient(try namespaceClient(hubName)).create(
+            HubDescription(name: "garden", credentials: credentials)
+        )
+        return try namespaceClient("garden")
+    }
+
     /// Registers a device's handle straight at the hub, for native sends to a tag.
     @discardableResult
     func registerNative(_ device: WorldDevice, _ platform: Platform, tag: String) async throws -> Registration

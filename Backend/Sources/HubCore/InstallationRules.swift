@@ -92,34 +92,35 @@ package enum InstallationRules {
 
     /// The installation once the platform called the channel of a slot dead.
     package static func expired(_ installation: Installation, _ slot: InstallationSlot) -> Installation {
-        var installation = installation
-        guard let tile = slot.tile else {
-            installation.isChannelExpired = true
-            return installation
-        }
-        for index in installation.secondaryTiles.indices where installation.secondaryTiles[index].name == tile
-        {
-            installation.secondaryTiles[index].isChannelExpired = true
-        }
-        return installation
+        changing(installation, slot) { _, isExpired in isExpired = true }
     }
 
     /// The installation once the platform gave the channel of a slot another handle.
     package static func moved(
         _ installation: Installation,
         _ slot: InstallationSlot,
-        to handle: PlatformHandle
+        to new: PlatformHandle
     ) -> Installation {
-        var installation = installation
+        changing(installation, slot) { handle, _ in handle = new }
+    }
+
+    /// Changes the channel of a slot: the installation's own, or that of a tile.
+    private static func changing(
+        _ installation: Installation,
+        _ slot: InstallationSlot,
+        _ change: (_ handle: inout PlatformHandle, _ isExpired: inout Bool) -> Void
+    ) -> Installation {
+        var new = installation
         guard let tile = slot.tile else {
-            installation.handle = handle
-            return installation
+            change(&new.handle, &new.isChannelExpired)
+            return new
         }
-        for index in installation.secondaryTiles.indices where installation.secondaryTiles[index].name == tile
-        {
-            installation.secondaryTiles[index].handle = handle
+        for index in new.secondaryTiles.indices where new.secondaryTiles[index].name == tile {
+            var tile = new.secondaryTiles[index]
+            change(&tile.handle, &tile.isChannelExpired)
+            new.secondaryTiles[index] = tile
         }
-        return installation
+        return new
     }
 
     // MARK: Records
