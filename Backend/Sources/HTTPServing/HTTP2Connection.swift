@@ -8,7 +8,7 @@ import TLSTransport
 final class HTTP2Connection: @unchecked Sendable {
     private unowned let connection: ServerConnection
     private let stream: StreamConnection
-    fileprivate let limits: ServerLimits
+    let limits: ServerLimits
     private var session: OpaquePointer?
     private var streams: [Int32: HTTP2Stream] = [:]
     /// Requests whose head arrived in this read; their handlers start after nghttp2 returned.
@@ -123,7 +123,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     // MARK: nghttp2 events
 
-    fileprivate func began(_ id: Int32) {
+    func began(_ id: Int32) {
         openHead = (id, stream.loop.nowMilliseconds)
         let loop = stream.loop
         streams[id] = HTTP2Stream(id: id) { [weak self] in
@@ -131,18 +131,18 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    fileprivate func received(_ id: Int32, _ name: String, _ value: String) {
+    func received(_ id: Int32, _ name: String, _ value: String) {
         streams[id]?.add(name, value, limits: limits)
     }
 
-    fileprivate func headEnded(_ id: Int32) {
+    func headEnded(_ id: Int32) {
         if openHead?.stream == id { openHead = nil }
         guard let item = streams[id], !item.isHeadComplete else { return }
         item.isHeadComplete = true
         arrived.append(item)
     }
 
-    fileprivate func received(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
+    func received(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
         guard let item = streams[id] else { return }
         if item.isAnswered {
             consume(id, bytes.count)
@@ -154,7 +154,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    fileprivate func inputEnded(_ id: Int32) {
+    func inputEnded(_ id: Int32) {
         guard let item = streams[id] else { return }
         item.isInputEnded = true
         item.body.feed([], isLast: true)
@@ -163,12 +163,12 @@ final class HTTP2Connection: @unchecked Sendable {
 
     /// The last frame of a response was written. Whoever still sends the request is told to stop (RFC 9113 section 8.1): else the stream
     /// would stay, since some clients stop without a word (curl 7.88).
-    fileprivate func responseEnded(_ id: Int32) {
+    func responseEnded(_ id: Int32) {
         guard let session, let item = streams[id], !item.isInputEnded else { return }
         nghttp2_submit_rst_stream(session, 0, id, NGHTTP2_NO_ERROR.rawValue)
     }
 
-    fileprivate func streamClosed(_ id: Int32) {
+    func streamClosed(_ id: Int32) {
         if openHead?.stream == id { openHead = nil }
         guard let item = streams.removeValue(forKey: id) else { return }
         item.body.fail()
@@ -182,7 +182,7 @@ final class HTTP2Connection: @unchecked Sendable {
         if isDraining, streams.isEmpty { scheduleSend() }
     }
 
-    fileprivate func responseStream(_ id: Int32) -> HTTP2Stream? { streams[id] }
+    func responseStream(_ id: Int32) -> HTTP2Stream? { streams[id] }
 
     /// The handler takes bytes: the peer may send as many more.
     private func bodyWanted(_ id: Int32) {
@@ -315,7 +315,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     /// Keeps one piece ahead, so that the last DATA frame with bytes is known to be the last one.
-    fileprivate func fetchPiece(_ item: HTTP2Stream) {
+    func fetchPiece(_ item: HTTP2Stream) {
         guard let next = item.nextPiece, !item.isFetching else { return }
         item.isFetching = true
         let take: @Sendable (Result<[UInt8]?, any Error>) -> Void = { [weak self, weak item] result in
@@ -399,114 +399,3 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 }
-
-private func readResponseBody(
-    _ session: OpaquePointer?,
-    _ stream: Int32,
-    _ buffer: UnsafeMutablePointer<UInt8>?,
-    _ capacity: Int,
-    _ flags: UnsafeMutablePointer<UInt32>?,
-    _ source: UnsafeMutablePointer<nghttp2_data_source>?,
-    _ context: UnsafeMutableRawPointer?
-) -> Int {
-    guard let buffer, let flags, let owner = http2Connection(context), let item = owner.responseStream(stream)
-    else {
-        return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
-    }
-    item.rotate()
-    let left = item.output.count - item.outputStart
-    // Hold back until it is known whether more follows.
-    if left == 0 && !item.isOutputComplete || (!item.isOutputComplete && item.ahead == nil) {
-        owner.fetchPiece(item)
-        if !(item.isOutputComplete || item.ahead != nil) { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
-    }
-    let count = min(capacity, item.output.count - item.outputStart)
-    item.output.withUnsafeBufferPointer { bytes in
-        if count > 0, let base = bytes.baseAddress {
-            buffer.update(from: base + item.outputStart, count: count)
-        }
-    }
-    item.outputStart += count
-    item.rotate()
-    if item.isOutputComplete, item.ahead == nil, item.outputStart == item.output.count {
-        flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
-    }
-    return count
-}
-
-private func http2Connection(_ context: UnsafeMutableRawPointer?) -> HTTP2Connection? {
-    context.map { Unmanaged<HTTP2Connection>.fromOpaque($0).takeUnretainedValue() }
-}
-
-/// Made once, only read afterwards.
-private nonisolated(unsafe) let serverCallbacks: OpaquePointer? = {
-    var callbacks: OpaquePointer?
-    nghttp2_session_callbacks_new(&callbacks)
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
-        guard let frame else { return 0 }
-        let kind = UInt32(tidings_h2_frame_type(frame))
-        let isMessage = kind == NGHTTP2_HEADERS.rawValue || kind == NGHTTP2_DATA.rawValue
-        if isMessage, tidings_h2_frame_flags(frame) & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
-            http2Connection(context)?.responseEnded(tidings_h2_frame_stream(frame))
-        }
-        return 0
-    }
-    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
-        guard let frame, tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else {
-            return 0
-        }
-        http2Connection(context)?.began(tidings_h2_frame_stream(frame))
-        return 0
-    }
-    nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-        _,
-        frame,
-        name,
-        nameCount,
-        value,
-        valueCount,
-        _,
-        context in
-        guard let frame, let name, let value else { return 0 }
-        // Trailer fields never join the head.
-        guard tidings_h2_headers_category(frame) == Int(NGHTTP2_HCAT_REQUEST.rawValue) else { return 0 }
-        guard
-            let text = String(validating: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self)
-        else {
-            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
-        }
-        http2Connection(context)?.received(
-            tidings_h2_frame_stream(frame),
-            String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self),
-            text
-        )
-        return 0
-    }
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
-        guard let frame, let owner = http2Connection(context) else { return 0 }
-        let type = UInt32(tidings_h2_frame_type(frame))
-        let id = tidings_h2_frame_stream(frame)
-        if type == NGHTTP2_HEADERS.rawValue { owner.headEnded(id) }
-        if type == NGHTTP2_HEADERS.rawValue || type == NGHTTP2_DATA.rawValue,
-            tidings_h2_frame_flags(frame) & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
-        {
-            owner.inputEnded(id)
-        }
-        return 0
-    }
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
-        _,
-        _,
-        stream,
-        bytes,
-        count,
-        context in
-        http2Connection(context)?.received(stream, UnsafeRawBufferPointer(start: bytes, count: count))
-        return 0
-    }
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, _, context in
-        http2Connection(context)?.streamClosed(stream)
-        return 0
-    }
-    return callbacks
-}()
